@@ -1,0 +1,88 @@
+"""`python -m app` and the `bankflip` command: choose a subcommand, turn errors into statuses."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+
+from app.cli import COMMANDS
+from engine.errors import EngineError, InvariantBroken, Rejected, StepFailed
+from engine.terms import FailKind
+
+VERSION = "0.1.0"
+EXIT_OK, EXIT_REFUSED, EXIT_UNREADABLE, EXIT_BUG, EXIT_CANCELLED = 0, 1, 2, 3, 130
+
+
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The command line; arguments of a subcommand are added only for `only` (None: for all)."""
+    parser = argparse.ArgumentParser(
+        prog="bankflip",
+        description="Inspect the state of LLM inference: runs, groups, holes and two banks.",
+        epilog="Exit status: 0 sound, 1 refused or unsound, 2 unreadable or wrong usage, "
+        "3 a bug of ours, 130 cancelled.",
+    )
+    parser.add_argument("--version", action="version", version=f"bankflip {VERSION}")
+    parser.add_argument("--debug", action="store_true", help="show tracebacks")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, module, line in COMMANDS:
+        if importlib.util.find_spec(module) is None:
+            continue
+        sub = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+        sub.add_argument("--debug", action="store_true", help="show tracebacks")
+        if only in (None, name):
+            importlib.import_module(module).add_arguments(sub)
+    return parser
+
+
+def status_of(error: BaseException) -> int:
+    """Exit status for an error that ended a command."""
+    if isinstance(error, InvariantBroken):
+        return EXIT_BUG
+    if isinstance(error, KeyboardInterrupt):
+        return EXIT_CANCELLED
+    if isinstance(error, StepFailed):
+        return EXIT_CANCELLED if error.kind is FailKind.CANCEL else EXIT_REFUSED
+    if isinstance(error, Rejected):
+        return EXIT_REFUSED
+    if isinstance(error, (EngineError, OSError)):
+        return EXIT_UNREADABLE
+    return EXIT_BUG
+
+
+def run_command(name: str, arguments: Sequence[str]) -> int:
+    """Parse and run one subcommand; errors become one sentence on stderr and a status."""
+    args = build_parser(name).parse_args(list(arguments))
+    module = next(module for command, module, _ in COMMANDS if command == name)
+    try:
+        return int(importlib.import_module(module).run(args))
+    except BrokenPipeError:
+        sys.stderr.close()
+        return EXIT_OK
+    except BaseException as error:
+        if isinstance(error, (SystemExit, GeneratorExit)) or args.debug:
+            raise
+        sentence = "cancelled" if isinstance(error, KeyboardInterrupt) else str(error)
+        if not isinstance(error, (EngineError, OSError, KeyboardInterrupt)):
+            sentence = f"internal error: {type(error).__name__}: {error} (--debug shows where)"
+        print(f"bankflip {name}: {sentence}", file=sys.stderr)
+        return status_of(error)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit status of `architecture`'s command line table."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    names = [name for name, _, _ in COMMANDS]
+    command = next((word for word in arguments if not word.startswith("-")), None)
+    if command in names:
+        return run_command(command, arguments)
+    if any(word in ("-h", "--help", "--version") for word in arguments):
+        build_parser("").parse_args(arguments)
+    window = importlib.import_module("app.cli.window")
+    return int(window.main(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

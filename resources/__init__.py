@@ -1,0 +1,1 @@
+"""Data that ships with Bankflip: models, scenarios, themes, icons, samples, schemas."""
