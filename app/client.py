@@ -1,0 +1,147 @@
+"""Main-thread face of the engine: commands out with a ticket, events back in on this thread.
+
+Owns the thread and what was heard of the session so far. Snapshots, stage lists and progress
+may be merged (the last one always arrives); records are never dropped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from engine.commands import Command
+from engine.events import Body, FaultsChanged, FeedChanged, SessionOpened, StagesChanged, Trouble
+from engine.progress import CancelToken, Progress
+from engine.snapshot import Record, SequenceView, Snapshot
+
+DELIVERY_INTERVAL_MS = 16
+"""Events are handed on at most this often, so that the painting keeps up with any engine."""
+
+DELIVERY_BUDGET_NS = 4_000_000
+"""Time one turn of the event loop may spend on handing events on."""
+
+MERGED = (Snapshot, StagesChanged, FeedChanged, FaultsChanged, Progress)
+"""Of these only the newest that waits is handed on."""
+
+
+class Client(QObject):
+    """What panels talk to; without `start` it is a plain relay, which tests use."""
+
+    sent = Signal(int, object)
+    """(ticket, command) for everything that was asked."""
+    snapshot_changed = Signal(object)
+    record_added = Signal(object)
+    event = Signal(object)
+    """Every event body, snapshots and records included, in order."""
+    answered = Signal(int, object)
+    """(ticket, body): the same with the ticket of the command that caused it."""
+    session_opened = Signal(object)
+    stages_changed = Signal(object)
+    feed_changed = Signal(object)
+    faults_changed = Signal(object)
+    trouble = Signal(object)
+    shown_changed = Signal(object)
+    """The `Record` chosen in time travel, None for the newest state."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.snapshot: Snapshot | None = None
+        self.records: list[Record] = []
+        self.session: SessionOpened | None = None
+        self.stages: StagesChanged | None = None
+        self.feed = FeedChanged((), False, 1)
+        self.faults = FaultsChanged(())
+        self.shown: Record | None = None
+        self.cancel_token = CancelToken()
+        self._ticket = 0
+        self._waiting: deque[tuple[int, Body]] = deque()
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._deliver)
+
+    # asking -------------------------------------------------------------------------------
+
+    def send(self, command: Command) -> int:
+        """Ask the engine; returns the ticket that the answers carry."""
+        self._ticket += 1
+        self.sent.emit(self._ticket, command)
+        return self._ticket
+
+    @Slot()
+    def cancel(self) -> None:
+        """Ask the work in flight to stop; read between stages, so it needs no turn of a queue."""
+        self.cancel_token.set()
+
+    # time travel --------------------------------------------------------------------------
+
+    def show(self, record: Record | None) -> None:
+        """Look at the state after `record`, or at the newest one (None)."""
+        if record is not self.shown:
+            self.shown = record
+            self.shown_changed.emit(record)
+
+    @property
+    def sequences(self) -> tuple[SequenceView, ...]:
+        """The sequences to draw: those after the shown record, else the newest."""
+        if self.shown is not None:
+            return self.shown.sequences
+        return self.snapshot.sequences if self.snapshot else ()
+
+    # hearing ------------------------------------------------------------------------------
+
+    @Slot(int, object)
+    def receive(self, ticket: int, body: Body) -> None:
+        """Take an event; it is handed on in one of the next turns of the event loop."""
+        self._waiting.append((ticket, body))
+        if not self._timer.isActive():
+            self._timer.start(DELIVERY_INTERVAL_MS)
+
+    def deliver_now(self) -> None:
+        """Hand on everything that waits at once (pictures and tests)."""
+        while self._waiting:
+            self._deliver()
+
+    @Slot()
+    def _deliver(self) -> None:
+        """Hand on what waits, merged, within the budget of one turn."""
+        newest = {type(body): n for n, (_, body) in enumerate(self._waiting)}
+        stop_at = time.perf_counter_ns() + DELIVERY_BUDGET_NS
+        for n in range(len(self._waiting)):
+            ticket, body = self._waiting.popleft()
+            if isinstance(body, MERGED) and newest[type(body)] != n:
+                continue
+            self._hand_on(ticket, body)
+            if time.perf_counter_ns() > stop_at:
+                break
+        if self._waiting:
+            self._timer.start(0)
+
+    def _hand_on(self, ticket: int, body: Body) -> None:
+        match body:
+            case Snapshot():
+                self.snapshot = body
+                self.snapshot_changed.emit(body)
+            case Record():
+                self.records.append(body)
+                self.record_added.emit(body)
+            case StagesChanged():
+                self.stages = body
+                self.stages_changed.emit(body)
+            case FeedChanged():
+                self.feed = body
+                self.feed_changed.emit(body)
+            case FaultsChanged():
+                self.faults = body
+                self.faults_changed.emit(body)
+            case SessionOpened():
+                self.session, self.records, self.stages = body, [], None
+                self.show(None)
+                self.session_opened.emit(body)
+            case Trouble():
+                self.trouble.emit(body)
+            case _:
+                pass
+        self.event.emit(body)
+        self.answered.emit(ticket, body)
