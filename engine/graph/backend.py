@@ -1,0 +1,201 @@
+"""The products and sums whose bits must not depend on how tokens are cut into chunks.
+
+Owns the constants of a device and every operation that mixes values of several columns or rows:
+all calls have shapes that the number of tokens does not change. Library calls on "all rows at
+once" choose other kernels for other row counts, and so other last bits (see `selfcheck`).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+# Read once, at the first product: float32 must mean float32 on NVIDIA devices, too.
+os.environ.setdefault("MLX_ENABLE_TF32", "0")
+
+import mlx.core as mx
+
+from engine.errors import InvariantBroken
+
+GROUP_BLOCK: Final = 64
+"""Groups in one product of index scores."""
+MAX_SCORE_ELEMENTS: Final = 1 << 24
+"""Above this many elements the heads of an index score are multiplied one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One device. The plain class is the CPU; other devices override what kernels do better."""
+
+    name: str = "cpu"
+    tile_rows: int = 8
+    """Rows of one product; a token always stands in row consumed % tile_rows."""
+    query_rows: int = 8
+    """Rows of one attention call; divides `tile_rows`."""
+
+    def prepare(self, weight: mx.array) -> mx.array:
+        """[..., N, K] as stored to [..., K, N] as `linear` wants it.
+
+        A contiguous copy here: the CPU product is twice as fast as on a transposed view.
+        """
+        return mx.contiguous(weight.swapaxes(-1, -2))
+
+    def linear(self, x: mx.array, weight: mx.array) -> mx.array:
+        """[R, K] rows in whole tiles, times [K, N]; one product a tile. Returns [R, N]."""
+        n = x.shape[0] // self.tile_rows
+        if n * self.tile_rows != x.shape[0]:
+            raise InvariantBroken("rows in whole tiles", f"{self.tile_rows}", f"{x.shape[0]}")
+        inner, outer = weight.shape
+        tiles = x.reshape(n, self.tile_rows, inner)
+        # three dimensions on both sides, or the library would make one large product of it
+        return (tiles @ mx.broadcast_to(weight, (n, inner, outer))).reshape(-1, outer)
+
+    def expert_linear(self, x: mx.array, weight: mx.array, experts: mx.array) -> mx.array:
+        """Row-by-row products with chosen matrices.
+
+        Args:
+            x: [T, 1 or k, K].
+            weight: [E, K, N].
+            experts: [T, k] uint32.
+        Returns: [T, k, N], one product of one row each.
+        """
+        n, k = experts.shape
+        rows = x.reshape(-1, 1, x.shape[-1])
+        if x.dtype != mx.float32:  # the library has no such gathered product on the CPU
+            chosen = mx.take(weight, experts, axis=0)
+            return (rows.reshape(n, -1, 1, x.shape[-1]) @ chosen)[:, :, 0]
+        of_row = mx.arange(n * k, dtype=mx.uint32).reshape(n, k)
+        left = of_row if x.shape[1] == k else of_row // k
+        return mx.gather_mm(rows, weight, lhs_indices=left, rhs_indices=experts)[:, :, 0]
+
+    def sum_middle(self, x: mx.array) -> mx.array:
+        """[R, n, W] to [R, W], added in order of n."""
+        return x.sum(axis=1)
+
+    def delta_rule(
+        self,
+        q: mx.array,
+        k: mx.array,
+        v: mx.array,
+        alpha: mx.array,
+        beta: mx.array,
+        start: mx.array,
+    ) -> tuple[mx.array, mx.array]:
+        """The gated delta recurrence over the tokens of a chunk, in order.
+
+        Args:
+            q, k: [T, Hk, dk] float32. v: [T, Hv, dv] float32. alpha, beta: [T, Hv] float32.
+            start: [Hv, dk, dv] float32.
+        Returns: outputs [T, Hv, dv] and the state after the last token.
+        """
+        out, end = mx.fast.gated_delta_update(
+            q[None], k[None], v[None], alpha[None], beta[None], start.swapaxes(-1, -2)[None]
+        )
+        return out[0], mx.contiguous(end[0].swapaxes(-1, -2))
+
+    def index_scores(self, q: mx.array, pooled: mx.array) -> mx.array:
+        """Sum over heads of relu(q . pooled), both float32 and rotated.
+
+        Args:
+            q: [R, Hi, d] in whole tiles of `query_rows`. pooled: [G, d], G in whole blocks.
+        Returns: [R, G], every product of the shape [query_rows, d] x [d, GROUP_BLOCK].
+        """
+        rows, heads, width = q.shape
+        tiles, blocks = rows // self.query_rows, pooled.shape[0] // GROUP_BLOCK
+        by_head = mx.contiguous(q.transpose(1, 0, 2))
+        by_head = by_head.reshape(heads, tiles, 1, self.query_rows, width)
+        keys = pooled.reshape(1, blocks, GROUP_BLOCK, width).swapaxes(-1, -2)
+        if heads * rows * pooled.shape[0] <= MAX_SCORE_ELEMENTS:
+            parts = mx.maximum(by_head @ keys, 0.0)
+            total = parts[0]
+            for head in range(1, heads):
+                total = total + parts[head]
+        else:
+            total = mx.maximum(by_head[0] @ keys, 0.0)
+            for head in range(1, heads):
+                total = total + mx.maximum(by_head[head] @ keys, 0.0)
+        return total.transpose(0, 2, 1, 3).reshape(rows, -1)
+
+    def attention(self, q: mx.array, k: mx.array, v: mx.array, seen: mx.array) -> mx.array:
+        """Softmax attention of every query over its own list of keys.
+
+        Args:
+            q: [R, Hq, D] float32, rotated and scaled. k, v: [R, S, Hkv, D] float32, k rotated.
+            seen: [R, S] bool; at least one a row.
+        Returns: [R, Hq, D] float32; each product has the shape of one query and one K/V head.
+        """
+        rows, heads, width = q.shape
+        n_kv = k.shape[2]
+        grouped = q.reshape(rows, n_kv, heads // n_kv, width)
+        scores = grouped @ k.transpose(0, 2, 3, 1)
+        scores = mx.where(seen[:, None, None, :], scores, -mx.inf)
+        weights = mx.softmax(scores, axis=-1, precise=True)
+        return (weights @ v.transpose(0, 2, 1, 3)).reshape(rows, heads, width)
+
+
+class DeviceBackend(Backend):
+    """A GPU: one call a tile, sums written out; library kernels are chosen by total size."""
+
+    __slots__ = ()
+
+    def prepare(self, weight: mx.array) -> mx.array:
+        return weight.swapaxes(-1, -2)
+
+    def linear(self, x: mx.array, weight: mx.array) -> mx.array:
+        rows = self.tile_rows
+        tiles = [x[i : i + rows] @ weight for i in range(0, x.shape[0], rows)]
+        return tiles[0] if len(tiles) == 1 else mx.concatenate(tiles)
+
+    def sum_middle(self, x: mx.array) -> mx.array:
+        total = x[:, 0]
+        for i in range(1, x.shape[1]):
+            total = total + x[:, i]
+        return total
+
+    def expert_linear(self, x: mx.array, weight: mx.array, experts: mx.array) -> mx.array:
+        n, k = experts.shape
+        of_row = mx.arange(n * k, dtype=mx.uint32).reshape(n, k)
+        left = of_row if x.shape[1] == k else of_row // k
+        rows = x.reshape(-1, 1, x.shape[-1])
+        return mx.gather_mm(rows, weight, lhs_indices=left, rhs_indices=experts)[:, :, 0]
+
+    def index_scores(self, q: mx.array, pooled: mx.array) -> mx.array:
+        tiles = []
+        for i in range(0, q.shape[0], self.query_rows):
+            by_head = q[i : i + self.query_rows].transpose(1, 0, 2)
+            blocks = [
+                self.sum_middle(
+                    mx.maximum(by_head @ pooled[g : g + GROUP_BLOCK].T[None], 0.0)[None]
+                )[0]
+                for g in range(0, pooled.shape[0], GROUP_BLOCK)
+            ]
+            tiles.append(mx.concatenate(blocks, axis=-1))
+        return mx.concatenate(tiles)
+
+    def attention(self, q: mx.array, k: mx.array, v: mx.array, seen: mx.array) -> mx.array:
+        rows = self.query_rows
+        tiles = [
+            Backend.attention(
+                self, q[i : i + rows], k[i : i + rows], v[i : i + rows], seen[i : i + rows]
+            )
+            for i in range(0, q.shape[0], rows)
+        ]
+        return tiles[0] if len(tiles) == 1 else mx.concatenate(tiles)
+
+
+def backend_for(name: str = "auto") -> Backend:
+    """The backend of a device: auto, cpu, metal or cuda.
+
+    Auto is the array library's default device. Raises: ValueError for another name.
+    """
+    if name == "auto":
+        if mx.default_device() == mx.Device(mx.cpu):
+            name = "cpu"
+        else:
+            name = "metal" if mx.metal.is_available() else "cuda"
+    if name == "cpu":
+        return Backend()
+    if name in ("metal", "cuda"):
+        return DeviceBackend(name, tile_rows=64, query_rows=8)
+    raise ValueError(f"backend: expected auto, cpu, metal or cuda, given {name}")

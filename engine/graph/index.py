@@ -1,0 +1,99 @@
+"""The index of a QSA layer: groups of positions, their pooled keys, and which groups a query sees.
+
+Group g holds the live indexes r*g .. r*g + r - 1, counted from the first live position whatever
+its number; it is rotated at the position of its first member. Owner: "qsa.groups", pooled keys of
+complete groups, normalised and not rotated.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import mlx.core as mx
+import numpy as np
+
+from engine.graph.backend import GROUP_BLOCK
+from engine.graph.numeric import largest, rms
+from engine.graph.rotary import rotate
+from engine.stage import Step
+
+HOLE: Final = 1
+"""Status bit: a live position is not its predecessor plus one."""
+WRONG_ANCHOR: Final = 2
+"""Status bit: a group does not start where counting from the first live position puts it."""
+
+
+def partition(step: Step, layer: int) -> None:
+    """Appends a status word: do the device's positions form the groups that the host counted?
+
+    Looks at the positions from the start of the group before this chunk's first token on, so the
+    work does not grow with the history; earlier groups were looked at when they were written.
+    """
+    r = step.model.config.group_size
+    start = max(0, step.n_live_before // r * r - r)
+    seen = step.state.cells(start, step.n_live)
+    if seen is None:
+        before = np.arange(start, step.n_live_before, dtype=np.int64) + step.first_position
+        seen = np.concatenate([before, step.positions])
+    cells = mx.array(seen)
+    torn = mx.any(cells[1:] != cells[:-1] + 1).astype(mx.uint32)
+    anchor = step.first_position + start
+    heads = cells[::r] - mx.arange(0, len(cells), r, dtype=cells.dtype)
+    moved = mx.any(heads != anchor).astype(mx.uint32)
+    step.status.append(torn * HOLE + moved * WRONG_ANCHOR)
+
+
+def pool(step: Step, layer: int) -> None:
+    """Pooled keys of the groups that this chunk completes (a row of zeros if it completes none)."""
+    c, p = step.model.config, f"layer.{layer}.qsa."
+    w = step.model.layers[layer].qsa
+    assert w is not None
+    r, d = c.group_size, c.indexer_head_dim
+    first, stop = step.n_live_before // r, step.n_live // r
+    if first == stop:
+        step.values[p + "pooled"] = mx.zeros((1, d), step.model.dtype)
+        return
+    raw = step.state.rows("qsa.index", layer, "raw", first * r, stop * r)
+    raw = raw.reshape(stop - first, r, d).astype(mx.float32)
+    mean = step.model.backend.sum_middle(raw) / r
+    pooled = rms(mean, w.index_k_norm, c.rms_norm_eps).astype(step.model.dtype)
+    step.values[p + "pooled"] = pooled
+    step.state.put_groups(layer, first, pooled)
+
+
+def select(step: Step, layer: int) -> None:
+    """Scores [R, G] float32 of all groups, unmasked, and the chosen ones [R, topk] int32.
+
+    Chosen groups ascend; the first `min(topk, complete)` are meant. G is the number of complete
+    groups in whole blocks, the rest zeros.
+    """
+    c, p = step.model.config, f"layer.{layer}.qsa."
+    n_groups = step.n_live // c.group_size
+    padded = max(1, -(-max(n_groups, c.topk_groups) // GROUP_BLOCK)) * GROUP_BLOCK
+    pooled = mx.zeros((padded, c.indexer_head_dim))
+    if n_groups:
+        keys = step.state.groups(layer, 0, n_groups).astype(mx.float32)
+        cos, sin = step.model.rotary.table(step.first_position, c.group_size, n_groups)
+        keys = rotate(keys, (cos[:n_groups], sin[:n_groups]))
+        pooled = mx.pad(keys, [(0, padded - n_groups), (0, 0)])
+    scores = step.model.backend.index_scores(step.values[p + "index_q"], pooled)
+    scores = scores / math.sqrt(c.indexer_head_dim)
+    complete = step.once("complete", lambda: complete_groups(step))
+    legal = mx.arange(padded, dtype=mx.int32) < complete
+    step.values |= {
+        p + "scores": scores,
+        p + "groups": largest(scores, c.topk_groups, legal),
+    }
+
+
+def live_index(step: Step) -> mx.array:
+    """[R] int32 live index of every row's token; padding rows have their neighbour's."""
+    token = np.clip(np.arange(step.n_rows) - step.lead, 0, step.n_tokens - 1)
+    return mx.array((token + step.n_live_before).astype(np.int32))
+
+
+def complete_groups(step: Step) -> mx.array:
+    """[R, 1] int32 complete groups that every row's token may see."""
+    live: mx.array = step.once("live_index", lambda: live_index(step))
+    return ((live + 1) // step.model.config.group_size)[:, None]
