@@ -1,0 +1,87 @@
+"""What several subcommands share: their error of usage, numbers, atomic files. Imports no Qt."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.errors import EngineError
+
+BACKENDS = ("auto", "metal", "cuda", "cpu")
+
+
+class UsageError(EngineError):
+    """The command line asks for something that is not there; exit status 2."""
+
+
+def one_line(error: BaseException) -> str:
+    """An error as one sentence."""
+    text = " ".join(str(error).split())
+    return text or type(error).__name__
+
+
+def whole_number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
+    """A type for argparse: an integer within bounds, both in."""
+
+    def parse(text: str) -> int:
+        try:
+            # int() accepts more than a person means, and takes long on very long text
+            value = int(text) if len(text) <= 20 and text.isascii() else None
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number from {least} to {most}, given {text[:40]!r}"
+            )
+        return value
+
+    return parse
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write beside the target, sync, rename: the target is the old file or the whole new one.
+
+    Raises OSError; the target is then as it was.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    value = os.umask(0)
+    os.umask(value)
+    return value
+
+
+def check_output(path: Path) -> None:
+    """Refuse, before any work is done, a place that can't be written to."""
+    if path.is_dir():
+        raise UsageError(f"{path}: expected a file to write, given a folder")
+    folder = path.parent
+    if not folder.is_dir():
+        raise UsageError(f"{path}: the folder {folder} does not exist")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"{path}: the folder {folder} can't be written to")
+
+
+def make_folder(path: Path) -> Path:
+    """The folder for output, made where it is missing. Raises UsageError when it can't be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: can't be made: {error.strerror or error}") from error
+    if not os.access(path, os.W_OK):
+        raise UsageError(f"{path}: the folder can't be written to")
+    return path
