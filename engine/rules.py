@@ -116,7 +116,7 @@ def _append(draft: Draft, op: Append) -> None:
         try:
             draft.append(op.seq, at, count, at - start)
         except NoRoom as room:
-            _refuse_room(ask, draft, at, count, room.available)
+            _refuse_room(ask, draft, start, at, count, room.available)
         at += count
 
 
@@ -165,9 +165,11 @@ def _check_capacity(ask: _Ask, draft: Draft, seq: int, n: int, start: int) -> No
         ask.refuse(Reason.CAPACITY, capacity, live + n, nearest)
 
 
-def _refuse_room(ask: _Ask, draft: Draft, at: int, count: int, available: int) -> NoReturn:
+def _refuse_room(
+    ask: _Ask, draft: Draft, start: int, at: int, count: int, available: int
+) -> NoReturn:
     limit = draft.before.space.max_cells or 0
-    nearest = at + available - 1 if available > 0 else None
+    nearest = at + available - 1 if at + available > start else None
     detail = f"{available} of {limit} cells are free, {count} more are needed"
     ask.refuse(Reason.OOM, limit, limit - available + count, nearest, detail)
 
