@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from engine.commands import Command
 from engine.events import Body, FaultsChanged, FeedChanged, SessionOpened, StagesChanged, Trouble
 from engine.progress import CancelToken, Progress
 from engine.snapshot import Record, SequenceView, Snapshot
+
+if TYPE_CHECKING:
+    from engine.commands import Command
 
 DELIVERY_INTERVAL_MS = 16
 """Events are handed on at most this often, so that the painting keeps up with any engine."""

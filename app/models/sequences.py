@@ -1,0 +1,451 @@
+"""The run of a sequence as something to draw: segments of kinds, and codes of pixel columns.
+
+A track keeps segments, never an array as long as the run, so a run of a million positions and
+left padding of two thousand million cost the same: what is counted is columns of pixels. No Qt.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.snapshot import OpenView, SequenceView
+
+Codes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int64]
+
+MOST_HOLE_DRAWN = 4096
+"""A refused append far behind the frontier is drawn with at most this many missing positions."""
+
+
+class Kind(IntEnum):
+    """What a position is, numbered by loudness: a louder one wins a column of pixels."""
+
+    OUTSIDE = 0
+    GROUP_A = 1
+    GROUP_B = 2
+    MIX = 3
+    TAIL = 4
+    PADDING = 5
+    EVICTED = 6
+    HOLE = 7
+
+
+SEGMENT_KINDS = (Kind.GROUP_A, Kind.TAIL, Kind.PADDING, Kind.EVICTED, Kind.HOLE)
+"""Kinds of segments; `GROUP_A` stands for any positions that belong to complete groups."""
+
+ROLE_OF = {
+    Kind.OUTSIDE: "base",
+    Kind.GROUP_A: "group_a",
+    Kind.GROUP_B: "group_b",
+    Kind.MIX: "group_mix",
+    Kind.TAIL: "tail",
+    Kind.PADDING: "padding",
+    Kind.EVICTED: "evicted",
+    Kind.HOLE: "hole",
+}
+"""Colour role of each code."""
+
+WORD_OF = {
+    Kind.OUTSIDE: "outside the run",
+    Kind.GROUP_A: "complete group",
+    Kind.GROUP_B: "complete group",
+    Kind.MIX: "complete group",
+    Kind.TAIL: "raw tail",
+    Kind.PADDING: "left padding",
+    Kind.EVICTED: "evicted",
+    Kind.HOLE: "hole",
+}
+
+MEANING_OF = {
+    Kind.GROUP_A: "Positions of complete groups; each group is pooled to one index row.",
+    Kind.TAIL: "Positions after the last complete group, kept raw until the group is full.",
+    Kind.PADDING: "Places before the first position that never held a token.",
+    Kind.EVICTED: "Positions that were dropped from the front of the run.",
+    Kind.HOLE: "A missing position inside the run: never legal, refused before any planning.",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """One sequence along the axis of positions; segments tile [lo, hi)."""
+
+    seq: int
+    bounds: Ints
+    """[S + 1] first position of each segment, then the end."""
+    kinds: Codes
+    """[S] one of `SEGMENT_KINDS`."""
+    totals: dict[Kind, Ints]
+    """Per kind of segment that occurs: [S + 1] positions of it before each bound."""
+    anchor: int
+    """First live position, from which groups are counted."""
+    group_size: int
+    n_groups: int
+    frontier: int | None
+    label: str = ""
+    ghost: tuple[int, int] | None = None
+    """Half-open range that the private bank is about to append."""
+    refused: str = ""
+    """The sentence of a refused attempt that is drawn as a hole."""
+    wanted: tuple[int, int] | None = None
+    """Half-open range that the refused attempt asked for behind its hole."""
+
+    @property
+    def lo(self) -> int:
+        """First position of the axis."""
+        return int(self.bounds[0])
+
+    @property
+    def hi(self) -> int:
+        """One behind the last position of the axis, a ghost and a refused range included."""
+        ends = [int(self.bounds[-1])]
+        ends += [r[1] for r in (self.ghost, self.wanted) if r is not None]
+        return max(ends)
+
+    @property
+    def n_live(self) -> int:
+        """Live positions."""
+        return self.count(Kind.GROUP_A) + self.count(Kind.TAIL)
+
+    def count(self, kind: Kind) -> int:
+        """Positions of a kind of segment."""
+        totals = self.totals.get(kind)
+        return 0 if totals is None else int(totals[-1])
+
+
+def _track_bounds(segments: Iterable[tuple[int, int, Kind]]) -> tuple[Ints, Codes]:
+    """Segments with length, in order and without gaps, as bounds and kinds."""
+    kept = [(start, stop, kind) for start, stop, kind in segments if stop > start]
+    for (_, end, _), (begin, _, _) in itertools.pairwise(kept):
+        assert end == begin, "segments tile the axis"
+    if not kept:
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    bounds = np.array([s for s, _, _ in kept] + [kept[-1][1]], np.int64)
+    return bounds, np.array([k for _, _, k in kept], np.uint8)
+
+
+def _totals(bounds: Ints, kinds: Codes) -> dict[Kind, Ints]:
+    """Positions of each kind before every bound."""
+    lengths = np.diff(bounds)
+    result: dict[Kind, Ints] = {}
+    for kind in SEGMENT_KINDS:
+        chosen = kinds == kind
+        if chosen.any():
+            total = np.zeros(len(bounds), np.int64)
+            np.cumsum(np.where(chosen, lengths, 0), out=total[1:])
+            result[kind] = total
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A refused append: what was expected, what was given, and how it reads."""
+
+    expected: int
+    given: tuple[int, int]
+    """Half-open range of the positions asked for from the first wrong one on."""
+    sentence: str
+
+
+def track_of(
+    view: SequenceView, open_view: OpenView | None = None, refusal: Refusal | None = None
+) -> Track:
+    """The track of a sequence of our own engine: padding, evicted, groups, tail, refused hole."""
+    evicted_from = max(0, view.start - view.evicted)
+    padding_from = max(0, evicted_from - view.padding)
+    groups_to = view.start + view.n_groups * view.group_size
+    segments = [
+        (padding_from, evicted_from, Kind.PADDING),
+        (evicted_from, view.start, Kind.EVICTED),
+        (view.start, groups_to, Kind.GROUP_A),
+        (groups_to, view.stop, Kind.TAIL),
+    ]
+    wanted = None
+    if refusal is not None and refusal.given[0] > view.stop == refusal.expected:
+        last = min(refusal.given[0], view.stop + MOST_HOLE_DRAWN)
+        segments.append((view.stop, last, Kind.HOLE))
+        wanted = (last, last + min(refusal.given[1] - refusal.given[0], MOST_HOLE_DRAWN))
+    bounds, kinds = _track_bounds(segments)
+    if len(kinds) == 0:
+        bounds = np.array([view.start], np.int64)
+    ghost = None
+    if open_view is not None and open_view.seq == view.seq and open_view.stop > open_view.start:
+        ghost = (open_view.start, open_view.stop)
+    return Track(
+        seq=view.seq,
+        bounds=bounds,
+        kinds=kinds,
+        totals=_totals(bounds, kinds),
+        anchor=view.start,
+        group_size=view.group_size,
+        n_groups=view.n_groups,
+        frontier=view.stop - 1 if view.stop > view.start else None,
+        label=f"sequence {view.seq}",
+        ghost=ghost,
+        refused=refusal.sentence if wanted and refusal else "",
+        wanted=wanted,
+    )
+
+
+def track_of_ranges(
+    seq: int,
+    live: Sequence[tuple[int, int]],
+    evicted: Sequence[tuple[int, int]] = (),
+    group_size: int = 4,
+    label: str = "",
+    start: int = 0,
+) -> Track:
+    """The track of foreign state: sorted half-open live ranges, what lies between is a hole.
+
+    A range before the first live one that is not evicted is padding. Groups are counted from
+    the first live position; the tail is what follows the last full group.
+    """
+    live = [(a, b) for a, b in sorted(live) if b > a]
+    if not live:
+        bounds, kinds = _track_bounds(())
+        bounds = np.array([start], np.int64)
+        return Track(seq, bounds, kinds, {}, start, group_size, 0, None, label)
+    anchor, end = live[0][0], live[-1][1]
+    n_groups = (end - anchor) // group_size
+    groups_to = anchor + n_groups * group_size
+    segments: list[tuple[int, int, Kind]] = []
+    at = min([start, anchor, *(a for a, _ in evicted)])
+    for a, b in sorted(evicted):
+        b = min(b, anchor)
+        if a >= anchor or b <= at:
+            continue
+        segments += [(at, a, Kind.PADDING), (max(a, at), b, Kind.EVICTED)]
+        at = b
+    segments.append((at, anchor, Kind.PADDING))
+    at = anchor
+    for a, b in live:
+        a = max(a, at)
+        segments.append((at, a, Kind.HOLE))
+        cut = min(max(groups_to, a), b)
+        segments += [(a, cut, Kind.GROUP_A), (cut, b, Kind.TAIL)]
+        at = max(at, b)
+    bounds, kinds = _track_bounds(segments)
+    return Track(
+        seq=seq,
+        bounds=bounds,
+        kinds=kinds,
+        totals=_totals(bounds, kinds),
+        anchor=anchor,
+        group_size=group_size,
+        n_groups=n_groups,
+        frontier=end - 1,
+        label=label or f"sequence {seq}",
+    )
+
+
+# columns of pixels ----------------------------------------------------------------------------
+
+
+def edges(x0: float, per_position: float, width: int) -> tuple[Ints, Ints]:
+    """First position of each column and one behind its last; every column holds at least one.
+
+    Args:
+        x0: position at the left edge, may be fractional.
+        per_position: device pixels a position, above 0.
+        width: columns.
+    """
+    if per_position >= 1:
+        first = np.floor(x0 + (np.arange(width) + 0.5) / per_position).astype(np.int64)
+        return first, first + 1
+    cuts = np.floor(x0 + np.arange(width + 1) / per_position).astype(np.int64)
+    return cuts[:-1], cuts[1:]
+
+
+def column_codes(track: Track, x0: float, per_position: float, width: int) -> tuple[Codes, Codes]:
+    """(usual, loudest) code of each column of pixels, exactly, however many positions it holds.
+
+    Returns: two arrays [width] of `Kind`. `usual` is the most frequent kind, the louder one at
+    a tie; a hole in a column of a million positions is still its loudest.
+    """
+    first, stop = edges(x0, per_position, width)
+    usual = np.zeros(width, np.uint8)
+    loud = np.zeros(width, np.uint8)
+    if len(track.kinds) == 0:
+        return usual, loud
+    groups = _group_codes(track, first, stop)
+    most = np.zeros(width, np.int64)
+    bounds = track.bounds.astype(np.float64)
+    for kind in SEGMENT_KINDS:
+        totals = track.totals.get(kind)
+        if totals is None:
+            continue
+        n = _below(bounds, totals, stop) - _below(bounds, totals, first)
+        code = groups if kind is Kind.GROUP_A else np.full(width, kind, np.uint8)
+        present = n > 0
+        np.copyto(loud, code, where=present)
+        np.copyto(usual, code, where=present & (n >= most))
+        np.maximum(most, n, out=most)
+    return usual, loud
+
+
+def _below(bounds: npt.NDArray[np.float64], totals: Ints, positions: Ints) -> Ints:
+    """Positions of one kind below each of `positions` (piecewise linear, exact below 2^53)."""
+    return np.asarray(np.rint(np.interp(positions, bounds, totals)), np.int64)
+
+
+def _group_codes(track: Track, first: Ints, stop: Ints) -> Codes:
+    """A, B or a mix of both for each column, as if it lay inside the complete groups."""
+    last_group = max(0, track.n_groups - 1)
+    g0 = np.clip((first - track.anchor) // track.group_size, 0, last_group)
+    g1 = np.clip((stop - 1 - track.anchor) // track.group_size, 0, last_group)
+    codes = np.where(g0 % 2 == 0, Kind.GROUP_A, Kind.GROUP_B).astype(np.uint8)
+    codes[g0 != g1] = Kind.MIX
+    return codes
+
+
+def separator_columns(track: Track, x0: float, per_position: float, width: int) -> Ints:
+    """Columns where a group begins, for positions at least 4 pixels wide."""
+    first_group = max(1, int((x0 - track.anchor) // track.group_size))
+    last = x0 + width / per_position
+    last_group = min(track.n_groups, int((last - track.anchor) // track.group_size) + 1)
+    if last_group < first_group:
+        return np.zeros(0, np.int64)
+    starts = track.anchor + np.arange(first_group, last_group + 1) * track.group_size
+    columns = np.floor((starts - x0) * per_position).astype(np.int64)
+    return columns[(columns >= 0) & (columns < width)]
+
+
+# one position ---------------------------------------------------------------------------------
+
+
+def kind_at(track: Track, position: int) -> Kind:
+    """What a position is; A and B are told apart."""
+    if not track.lo <= position < int(track.bounds[-1]) or len(track.kinds) == 0:
+        return Kind.OUTSIDE
+    n = int(np.searchsorted(track.bounds, position, side="right")) - 1
+    kind = Kind(int(track.kinds[n]))
+    if kind is Kind.GROUP_A and ((position - track.anchor) // track.group_size) % 2:
+        return Kind.GROUP_B
+    return kind
+
+
+def group_at(track: Track, position: int) -> int | None:
+    """Number of the complete group that a position belongs to (its hole belongs to it, too)."""
+    if position < track.anchor:
+        return None
+    group = (position - track.anchor) // track.group_size
+    return group if group < track.n_groups else None
+
+
+def group_range(track: Track, group: int) -> tuple[int, int]:
+    """Half-open positions of a group."""
+    start = track.anchor + group * track.group_size
+    return start, start + track.group_size
+
+
+def segment_at(track: Track, position: int) -> tuple[int, int] | None:
+    """What a double click fits: the group, or the whole segment of another kind."""
+    kind = kind_at(track, position)
+    if kind is Kind.OUTSIDE:
+        return None
+    if kind in (Kind.GROUP_A, Kind.GROUP_B):
+        return group_range(track, (position - track.anchor) // track.group_size)
+    n = int(np.searchsorted(track.bounds, position, side="right")) - 1
+    return int(track.bounds[n]), int(track.bounds[n + 1])
+
+
+def visible_segments(
+    track: Track, first: int, stop: int, limit: int
+) -> list[tuple[int, int, Kind]]:
+    """Segments that meet [first, stop), at most `limit` of them."""
+    if len(track.kinds) == 0:
+        return []
+    n = max(0, int(np.searchsorted(track.bounds, first, side="right")) - 1)
+    result: list[tuple[int, int, Kind]] = []
+    while n < len(track.kinds) and int(track.bounds[n]) < stop and len(result) < limit:
+        result.append((int(track.bounds[n]), int(track.bounds[n + 1]), Kind(int(track.kinds[n]))))
+        n += 1
+    return result
+
+
+def holes(track: Track) -> list[tuple[int, int]]:
+    """Half-open ranges of missing positions, in order."""
+    at = np.flatnonzero(track.kinds == Kind.HOLE)
+    return [(int(track.bounds[n]), int(track.bounds[n + 1])) for n in at]
+
+
+def next_hole(track: Track, position: int | None, step: int = 1) -> tuple[int, int] | None:
+    """The hole after (step 1) or before (step -1) a position, round the end; None without any."""
+    found = holes(track)
+    if not found:
+        return None
+    if step > 0:
+        at = -1 if position is None else position
+        return next((hole for hole in found if hole[0] > at), found[0])
+    at = track.hi if position is None else position
+    return next((hole for hole in reversed(found) if hole[0] < at), found[-1])
+
+
+def counts_in(track: Track, first: int, stop: int) -> list[tuple[Kind, int]]:
+    """Positions of each kind in [first, stop), the loudest first."""
+    bounds = track.bounds.astype(np.float64)
+    at = np.array([first, stop], np.int64)
+    result: list[tuple[Kind, int]] = []
+    for kind in reversed(SEGMENT_KINDS):
+        totals = track.totals.get(kind)
+        if totals is not None:
+            low, high = _below(bounds, totals, at)
+            if high > low:
+                result.append((kind, int(high - low)))
+    return result
+
+
+# words ----------------------------------------------------------------------------------------
+
+
+def summary(track: Track) -> str:
+    """One line over the map: counts of all that occurs."""
+    n_holes = track.count(Kind.HOLE)
+    parts = [
+        plural(track.n_live, "position"),
+        plural(track.n_groups, "group"),
+        f"tail {track.count(Kind.TAIL):,}",
+    ]
+    for kind, word in ((Kind.HOLE, "holes"), (Kind.EVICTED, "evicted"), (Kind.PADDING, "padding")):
+        n = n_holes if kind is Kind.HOLE else track.count(kind)
+        if n:
+            parts.append(f"{word} {n:,}")
+    return " · ".join(parts)
+
+
+def plural(n: int, word: str) -> str:
+    """`1 group`, `2 groups`, `1,290 positions`."""
+    return f"{n:,} {word}" + ("" if n == 1 else "s")
+
+
+def spans(track: Track) -> list[tuple[int, int, str, str]]:
+    """(first, last, kind in words, groups) of every segment: the map as a table."""
+    rows: list[tuple[int, int, str, str]] = []
+    for start, stop, kind in visible_segments(track, track.lo, track.hi, len(track.kinds)):
+        groups = ""
+        if kind is Kind.GROUP_A:
+            first = (start - track.anchor) // track.group_size
+            last = (stop - 1 - track.anchor) // track.group_size
+            groups = f"g{first:,}" if first == last else f"g{first:,} to g{last:,}"
+        rows.append((start, stop - 1, WORD_OF[kind], groups))
+    return rows
+
+
+def as_text(track: Track, start: int | None = None, stop: int | None = None) -> str:
+    """The map (or the part of it in [start, stop)) as lines of text, for Copy."""
+    lines = [f"{track.label}: {summary(track)}"]
+    low, high = (track.lo if start is None else start), (track.hi if stop is None else stop)
+    for first, last, word, groups in spans(track):
+        first, last = max(first, low), min(last, high - 1)
+        if first > last:
+            continue
+        where = f"position {first}" if first == last else f"positions {first} to {last}"
+        lines.append(f"{where}: {word}" + (f" {groups}" if groups and start is None else ""))
+    if track.refused:
+        lines.append(f"refused: {track.refused}")
+    return "\n".join(lines)

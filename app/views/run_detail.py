@@ -1,0 +1,514 @@
+"""The run of one sequence, zoomed: groups, tail, holes, frontier and the private ghost.
+
+Draws in screen space: one code a pixel column, looked up in a table of colours, stretched as an
+image one pixel high. The cost depends on the width of the widget, not on the length of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from app import theme
+from app.models import sequences as model
+from app.models.axis import Axis, nice_step
+from app.models.sequences import Kind, Track
+from app.views import drawing
+
+TICK_LANE = 8
+RULER = 18
+MOST_ITEMS = 400
+LABELS_FROM = 6.0
+"""Pixels a position from which labels, crosses and boxes are drawn."""
+SEPARATORS_FROM = 4.0
+FLASH_MS = 150
+
+
+class RunDetail(drawing.Drawing):
+    """Pan, zoom, select and read the run of one sequence."""
+
+    picked = Signal(int, int)
+    """Half-open range that the user selected."""
+    pointed = Signal(int)
+    """Position under the pointer; -1 when it left."""
+    view_changed = Signal(float, float)
+    """First and last position in view."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("run.detail", parent)
+        self.setAccessibleName(self.tr("Run detail"))
+        self.setAccessibleDescription(
+            self.tr("Arrow keys move by a position, with Ctrl by a group, Page keys by a screen")
+        )
+        self.axis = Axis()
+        self.track: Track | None = None
+        self.following = True
+        self.only: Kind | None = None
+        self.words: Callable[[int], str] = self.plain_words
+        self._selected: tuple[int, int] | None = None
+        self._cursor: int | None = None
+        self._anchor: int | None = None
+        self._drag: tuple[float, float, bool] | None = None
+        self._flash: tuple[int, int] | None = None
+        self._bar: QRectF | None = None
+        self._flash_timer = QTimer(self)
+        self._flash_timer.setSingleShot(True)
+        self._flash_timer.timeout.connect(self._end_flash)
+        self.n_paints = 0
+
+    def sizeHint(self) -> QSize:
+        return QSize(800, 150)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, 96)
+
+    # what is shown ---------------------------------------------------------------------------
+
+    def set_track(self, track: Track | None) -> None:
+        """Show another state; new positions flash once where motion is wanted."""
+        old, self.track = self.track, track
+        if track is not None:
+            same = old is not None and old.seq == track.seq and old.label == track.label
+            if not same:
+                self.following = True
+            elif old is not None and None not in (old.frontier, track.frontier):
+                grown = int(track.frontier or 0) - int(old.frontier or 0)
+                if grown > 0 and old.anchor <= track.anchor and not theme.reduced_motion():
+                    self._flash = (int(old.frontier or 0) + 1, int(track.frontier or 0) + 1)
+                    self._flash_timer.start(FLASH_MS)
+            self._fit_axis(track)
+        self.update()
+
+    def _fit_axis(self, track: Track) -> None:
+        """Take over the ends of a track, with room for the frontier's mark behind them."""
+        self.axis.lo = track.lo
+        self.axis.hi = track.hi + max(2, (track.hi - track.lo) // 50)
+        self.axis.width = max(1, self.width())
+        if self.following:
+            self.axis.follow()
+        else:
+            self.axis.clamp()
+        self.view_changed.emit(self.axis.x0, self.axis.x1)
+
+    def _end_flash(self) -> None:
+        self._flash = None
+        self.update()
+
+    def set_selected(self, selected: tuple[int, int] | None, reveal: bool) -> None:
+        """Outline a range of positions; `reveal` scrolls where it is off screen."""
+        if selected == self._selected:
+            return
+        self._selected = selected
+        if selected is not None:
+            if self._cursor is None or not selected[0] <= self._cursor < selected[1]:
+                self._cursor = selected[0]
+            if reveal and not self.axis.x0 <= selected[0] < self.axis.x1 - 1:
+                self.following = False
+                self.axis.reveal(*selected)
+                self.view_changed.emit(self.axis.x0, self.axis.x1)
+        self.tell_value()
+        self.update()
+
+    def set_filter(self, only: Kind | None) -> None:
+        """Fade every kind but one; None shows all."""
+        self.only = only
+        self.update()
+
+    def show_range(self, start: float, stop: float) -> None:
+        """Show a part of the axis."""
+        self.following = False
+        self.axis.fit(start, stop)
+        self._moved()
+
+    def _moved(self) -> None:
+        self.view_changed.emit(self.axis.x0, self.axis.x1)
+        self.update()
+
+    # actions ---------------------------------------------------------------------------------
+
+    def zoom(self, factor: float) -> None:
+        self.following = False
+        at = None
+        if self._cursor is not None and self.axis.x0 <= self._cursor < self.axis.x1:
+            at = self.axis.to_pixel(self._cursor + 0.5)
+        self.axis.zoom(factor, at)
+        self._moved()
+
+    def fit_all(self) -> None:
+        self.following = False
+        self.axis.fit(self.axis.lo, self.axis.hi)
+        self._moved()
+
+    def fit_selection(self) -> None:
+        if self._selected is not None:
+            self.following = False
+            self.axis.fit(*self._selected, margin=0.2)
+            self._moved()
+
+    def pan(self, screens: float) -> None:
+        self.following = False
+        self.axis.pan(screens * self.axis.width)
+        self._moved()
+
+    def follow_frontier(self) -> None:
+        """Keep the newest positions in view from now on."""
+        self.following = True
+        if self.track is not None:
+            self._fit_axis(self.track)
+        self.update()
+
+    def select_position(self, position: int, extend: bool = False) -> None:
+        """Move the cursor; `extend` keeps the other end of the range."""
+        track = self.track
+        if track is None:
+            return
+        position = max(track.lo, min(position, max(track.lo, track.hi - 1)))
+        if not extend or self._anchor is None:
+            self._anchor = position if not extend or self._cursor is None else self._cursor
+        self._cursor = position
+        low, high = sorted((self._anchor, position))
+        chosen = (low, high + 1)
+        if not self.axis.x0 <= position < self.axis.x1 - 1:
+            self.following = False
+            self.axis.reveal(position, position + 1)
+            self.view_changed.emit(self.axis.x0, self.axis.x1)
+        self._selected = chosen
+        self.tell_value()
+        self.update()
+        self.picked.emit(*chosen)
+
+    # reading ---------------------------------------------------------------------------------
+
+    def plain_words(self, position: int) -> str:
+        """Position, kind and group in words."""
+        track = self.track
+        if track is None:
+            return ""
+        text = f"position {position:,}, {model.WORD_OF[model.kind_at(track, position)]}"
+        group = model.group_at(track, position)
+        return text if group is None else f"{text}, group {group:,}"
+
+    def accessible_value(self) -> str:
+        if self.track is None:
+            return self.tr("no run")
+        if self._selected is None:
+            return model.summary(self.track)
+        start, stop = self._selected
+        if stop - start == 1:
+            return self.words(start)
+        return f"positions {start:,} to {stop - 1:,}"
+
+    def as_text(self) -> str:
+        if self.track is None:
+            return ""
+        return model.as_text(self.track, *(self._selected or (None, None)))
+
+    def pointer_words(self, pixel: float) -> str:
+        """What is under a pixel: one position in full, or how many of each kind."""
+        track = self.track
+        if track is None:
+            return ""
+        first = self.axis.to_position(pixel)
+        stop = max(first + 1, self.axis.to_position(pixel + 1))
+        if stop - first == 1:
+            return self.words(first)
+        kinds = ", ".join(
+            f"{n:,} {model.WORD_OF[kind]}" for kind, n in model.counts_in(track, first, stop)
+        )
+        return f"positions {first:,} to {stop - 1:,}: {kinds or 'outside the run'}"
+
+    # mouse and keyboard ----------------------------------------------------------------------
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), self.pointer_words(event.pos().x()), self)
+            return True
+        return super().event(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        if self.track is not None:
+            self._fit_axis(self.track)
+        super().resizeEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self.following = False
+        delta = event.angleDelta()
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.axis.zoom(1.2 ** (delta.y() / 120), event.position().x())
+        else:
+            self.axis.pan(-(delta.x() or delta.y()) / 120 * 80)
+        self._moved()
+        event.accept()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            selecting = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            self._drag = (event.position().x(), self.axis.x0, selecting)
+            if selecting:
+                self._anchor = self._cursor = None
+                self.select_position(self.axis.to_position(event.position().x()))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        x = event.position().x()
+        if self._drag is None:
+            self.pointed.emit(self.axis.to_position(x))
+            return
+        start, x0, selecting = self._drag
+        if selecting:
+            self.select_position(self.axis.to_position(x), extend=True)
+        elif abs(x - start) >= 3:
+            self.following = False
+            self.axis.x0 = x0 - (x - start) / self.axis.per_position
+            self.axis.clamp()
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            self._moved()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._drag is not None and event.button() == Qt.MouseButton.LeftButton:
+            start, _, selecting = self._drag
+            if not selecting and abs(event.position().x() - start) < 3:
+                self.select_position(self.axis.to_position(event.position().x()))
+            self._drag = None
+            self.unsetCursor()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if self.track is not None:
+            found = model.segment_at(self.track, self.axis.to_position(event.position().x()))
+            if found is not None:
+                self.following = False
+                self.axis.fit(*found, margin=0.5)
+                self._moved()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self.pointed.emit(-1)
+        super().leaveEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        track = self.track
+        steps = {
+            Qt.Key.Key_Left: -1,
+            Qt.Key.Key_Right: 1,
+            Qt.Key.Key_PageUp: -max(1, int(self.axis.span)),
+            Qt.Key.Key_PageDown: max(1, int(self.axis.span)),
+        }
+        key = Qt.Key(event.key())
+        if track is None or key not in (*steps, Qt.Key.Key_Home, Qt.Key.Key_End):
+            super().keyPressEvent(event)
+            return
+        extend = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if key == Qt.Key.Key_Home:
+            target = track.lo
+        elif key == Qt.Key.Key_End:
+            target = track.hi - 1
+        elif self._cursor is None:
+            newest = track.lo if track.frontier is None else track.frontier
+            target = track.lo if steps[key] > 0 else newest
+        else:
+            grouped = event.modifiers() & Qt.KeyboardModifier.ControlModifier
+            step = steps[key]
+            target = self._cursor + (step * track.group_size if grouped and step**2 == 1 else step)
+        self.select_position(target, extend)
+
+    def focusInEvent(self, event) -> None:
+        self.update()
+        super().focusInEvent(event)
+
+    def focusOutEvent(self, event) -> None:
+        self.update()
+        super().focusOutEvent(event)
+
+    # painting --------------------------------------------------------------------------------
+
+    @property
+    def body(self) -> QRectF:
+        """The lane of the groups."""
+        top = TICK_LANE + 1
+        return QRectF(0, top, self.width(), max(1, self.height() - top - RULER))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self.n_paints += 1
+        self._bar = None
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), theme.colour("base"))
+        track = self.track
+        if track is None or track.hi <= track.lo:
+            self._draw_empty(painter)
+        else:
+            self._draw_lanes(painter, track)
+            self._draw_items(painter, track)
+            self._draw_marks(painter, track)
+        self._draw_ruler(painter)
+        self.draw_focus(painter)
+        painter.end()
+
+    def _draw_empty(self, painter: QPainter) -> None:
+        painter.setPen(theme.colour("text2"))
+        text = self.tr("This run holds no positions")
+        painter.drawText(self.body, Qt.AlignmentFlag.AlignCenter, text)
+
+    def _draw_lanes(self, painter: QPainter, track: Track) -> None:
+        scale = self.devicePixelRatioF()
+        width = max(1, round(self.width() * scale))
+        per = self.axis.per_position * scale
+        usual, loud = model.column_codes(track, self.axis.x0, per, width)
+        table = drawing.colour_table(self.only)
+        row = table[usual]
+        if per >= SEPARATORS_FROM * scale:
+            row[model.separator_columns(track, self.axis.x0, per, width)] = theme.rgb("base")
+        drawing.draw_row(painter, self.body, row)
+        ticks = np.where(loud > Kind.MIX, loud, Kind.OUTSIDE)
+        ticks = table[drawing.widened(ticks, max(2, round(2 * scale)))]
+        drawing.draw_row(painter, QRectF(0, 0, self.width(), TICK_LANE), ticks)
+
+    def _draw_items(self, painter: QPainter, track: Track) -> None:
+        """Patterns, crosses, boxes and group labels of the visible segments."""
+        axis, body = self.axis, self.body
+        first, stop = int(axis.x0), int(axis.x1) + 1
+        left = MOST_ITEMS
+        for start, end, kind in model.visible_segments(track, first, stop, MOST_ITEMS):
+            a, b = max(axis.to_pixel(start), -1.0), min(axis.to_pixel(end), self.width() + 1.0)
+            if b - a < LABELS_FROM or (self.only is not None and kind is not self.only):
+                continue
+            rect = QRectF(a, body.top(), b - a, body.height())
+            if kind in (Kind.EVICTED, Kind.PADDING):
+                drawing.draw_pattern(painter, rect.toRect(), kind)
+            elif kind is Kind.GROUP_A:
+                left -= self._draw_group_labels(painter, track, max(start, first), min(end, stop))
+            elif axis.per_position >= LABELS_FROM and stop - first <= MOST_ITEMS:
+                for position in range(max(start, first), min(end, stop)):
+                    self._draw_single(painter, position, kind)
+            elif kind is Kind.HOLE:
+                drawing.draw_hole(painter, rect)
+
+    def _cell_rect(self, position: int) -> QRectF:
+        left, right = self.axis.to_pixel(position), self.axis.to_pixel(position + 1)
+        body = self.body
+        return QRectF(round(left), body.top(), round(right) - round(left), body.height())
+
+    def _draw_single(self, painter: QPainter, position: int, kind: Kind) -> None:
+        rect = self._cell_rect(position)
+        if kind is Kind.HOLE:
+            drawing.draw_hole(painter, rect)
+        else:
+            painter.setPen(QPen(theme.colour("text"), 1))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(rect.adjusted(0.5, 0.5, -1.5, -1.5))
+
+    def _draw_group_labels(self, painter: QPainter, track: Track, first: int, stop: int) -> int:
+        wide = self.axis.per_position * track.group_size
+        font = theme.mono()
+        metrics = QFontMetricsF(font)
+        last_group = (stop - 1 - track.anchor) // track.group_size
+        first_group = max(0, (first - track.anchor) // track.group_size)
+        label = f"g{last_group:,}"
+        if metrics.horizontalAdvance(label) + 6 > wide or last_group - first_group > MOST_ITEMS:
+            return 0
+        painter.setFont(font)
+        for group in range(first_group, last_group + 1):
+            start, _ = model.group_range(track, group)
+            pixel = self.axis.to_pixel(start)
+            role = "group_b" if group % 2 else "group_a"
+            painter.setPen(theme.text_on(role))
+            painter.drawText(
+                QPointF(pixel + 4, self.body.top() + metrics.ascent() + 4), f"g{group:,}"
+            )
+        return last_group - first_group + 1
+
+    def _draw_marks(self, painter: QPainter, track: Track) -> None:
+        """Ghost, refused attempt, flash, frontier and selection, above everything else."""
+        if track.ghost is not None:
+            self._draw_box(painter, track.ghost, "private", self.tr("private"), True)
+        if track.wanted is not None:
+            self._draw_box(painter, track.wanted, "hole", self.tr("refused"), True)
+        if self._flash is not None:
+            self._draw_box(painter, self._flash, "public", "", False)
+        if track.frontier is not None:
+            self._draw_frontier(painter, track.frontier)
+        if self._selected is not None:
+            a = max(self.axis.to_pixel(self._selected[0]), -4.0)
+            b = min(self.axis.to_pixel(self._selected[1]), self.width() + 4.0)
+            if b > a:
+                self._draw_selected(painter, a, max(3.0, b - a))
+
+    def _draw_selected(self, painter: QPainter, left: float, width: float) -> None:
+        """Outline with a halo, and a bar on the ruler: seen over every fill."""
+        rect = QRectF(left, 1, width, self.body.bottom() - 2)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(theme.colour("base"), 5))
+        painter.drawRect(rect)
+        painter.setPen(QPen(theme.colour("accent"), 2))
+        painter.drawRect(rect)
+        self._bar = QRectF(left, self.body.bottom(), width, 4)
+
+    def _draw_box(
+        self, painter: QPainter, where: tuple[int, int], role: str, text: str, is_dashed: bool
+    ) -> None:
+        a = max(self.axis.to_pixel(where[0]), -4.0)
+        b = min(self.axis.to_pixel(where[1]), self.width() + 4.0)
+        if b <= a:
+            return
+        rect = QRectF(a, self.body.top(), max(3.0, b - a), self.body.height()).adjusted(
+            1, 1, -1, -1
+        )
+        fill = QColor(theme.colour(role))
+        fill.setAlpha(40)
+        painter.setBrush(fill)
+        painter.setPen(drawing.dashed(role) if is_dashed else QPen(theme.colour(role), 2))
+        painter.drawRect(rect)
+        metrics = QFontMetricsF(self.font())
+        if text and rect.width() > metrics.horizontalAdvance(text) + 8:
+            painter.setFont(self.font())
+            painter.setPen(theme.colour("text"))
+            painter.drawText(rect.adjusted(4, 2, -4, -2), Qt.AlignmentFlag.AlignBottom, text)
+
+    def _draw_frontier(self, painter: QPainter, frontier: int) -> None:
+        x = round(self.axis.to_pixel(frontier + 1))
+        if not -8 <= x <= self.width() + 8:
+            return
+        ink = theme.colour("text")
+        painter.fillRect(QRectF(x - 1, 0, 2, self.body.bottom()), ink)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        painter.setBrush(ink)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.drawPolygon(QPolygonF([QPointF(x - 6, 0), QPointF(x + 6, 0), QPointF(x, 8)]))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _draw_ruler(self, painter: QPainter) -> None:
+        axis = self.axis
+        top = self.body.bottom()
+        painter.fillRect(QRectF(0, top, self.width(), RULER), theme.colour("window"))
+        if self._bar is not None:
+            painter.fillRect(self._bar, theme.colour("accent"))
+        font = theme.mono()
+        metrics = QFontMetricsF(font)
+        painter.setFont(font)
+        painter.setPen(theme.colour("text2"))
+        widest = metrics.horizontalAdvance(f"{int(axis.x1):,}") + 24
+        step = nice_step(axis.per_position, widest)
+        position = int(axis.x0 // step) * step
+        if position < axis.x0:
+            position += step
+        base = top + metrics.ascent() + 3
+        while position <= axis.x1:
+            x = round(axis.to_pixel(position))
+            text = f"{position:,}"
+            if x + metrics.horizontalAdvance(text) + 4 <= self.width():
+                painter.drawLine(QPointF(x, top), QPointF(x, top + 4))
+                painter.drawText(QPointF(x + 3, base), text)
+            position += step
