@@ -1,0 +1,100 @@
+"""Kernels on an accelerator: Metal through `mx.fast.metal_kernel`, CUDA through its sister.
+
+Which target there is, is asked up front, once. A kernel object is built once for each form it
+takes: MLX writes other signatures for other types, and on Metal puts inputs of fewer than 8
+elements into the constant address space, so these are part of the form. The name carries a hash of
+the text, because MLX keeps compiled CUDA kernels on disk by name alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Any, Final
+
+import mlx.core as mx
+
+from metal import host, source
+from metal.kernels import KERNELS, Kernel
+from metal.launch import Launch
+
+CONSTANT_BELOW: Final = 8
+"""Inputs with fewer elements are in Metal's constant address space."""
+
+BLOCK: Final = 256
+"""Threads in a block, spread over the axes of the grid."""
+
+
+@functools.cache
+def accelerator() -> str | None:
+    """`metal`, `cuda`, or None where MLX sees neither."""
+    if mx.metal.is_available():
+        return "metal"
+    cuda = getattr(mx, "cuda", None)
+    return "cuda" if cuda is not None and cuda.is_available() else None
+
+
+def run(kernel: Kernel, plan: Launch, target: str) -> tuple[mx.array, ...]:
+    """Put one planned call into the graph and give its raw outputs, unevaluated."""
+    dtypes = _dtypes(plan)
+    if not all(plan.grid):
+        pairs = zip(plan.shapes, dtypes, strict=True)
+        return tuple(mx.zeros(shape, dtype) for shape, dtype in pairs)
+    inputs = [_filled(mx.array(array)) for array in plan.inputs]
+    inputs.append(mx.array(plan.params, mx.int32))
+    element = None if plan.element is None else inputs[plan.element].dtype
+    small = tuple(array.size < CONSTANT_BELOW for array in inputs)
+    outputs = _built(kernel.name, target, element, small)(
+        inputs=inputs,
+        template=[] if element is None else [("T", element)],
+        grid=plan.grid,
+        threadgroup=_block(plan.grid),
+        output_shapes=list(plan.shapes),
+        output_dtypes=dtypes,
+        stream=mx.gpu,
+    )
+    return tuple(outputs)
+
+
+def _dtypes(plan: Launch) -> list[mx.Dtype]:
+    made = []
+    for name in plan.dtypes:
+        if name == "T":
+            assert plan.element is not None
+            name = host.dtype_name(plan.inputs[plan.element])
+        made.append(getattr(mx, name))
+    return made
+
+
+def _filled(array: mx.array) -> mx.array:
+    """An empty input as one zero element of the same number of axes: a text never reads it."""
+    return array if array.size else mx.zeros((1,) * array.ndim, array.dtype)
+
+
+def _block(grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Threads of a block along each axis, powers of two, the first axis first."""
+    left, block = BLOCK, []
+    for n in grid:
+        size = 1
+        while size * 2 <= left and size < n:
+            size *= 2
+        block.append(size)
+        left //= size
+    return block[0], block[1], min(block[2], 64)
+
+
+@functools.cache
+def _built(name: str, target: str, element: mx.Dtype | None, small: tuple[bool, ...]) -> Any:
+    kernel = KERNELS[name]
+    header, body = source.prelude(target), source.body(kernel, target)
+    stamp = hashlib.sha256((header + body).encode()).hexdigest()[:12]
+    form = "".join("c" if is_small else "d" for is_small in small)
+    make = mx.fast.metal_kernel if target == "metal" else mx.fast.cuda_kernel
+    return make(
+        name=f"bankflip_{name}_{form}_{stamp}",
+        input_names=[*kernel.types, source.PARAMS],
+        output_names=list(kernel.outputs),
+        source=body,
+        header=header,
+        ensure_row_contiguous=not kernel.strided,
+    )

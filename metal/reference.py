@@ -1,0 +1,277 @@
+"""Every kernel once more in array operations, with the kernel's signature.
+
+The path of the CPU backend, and what the kernels are compared with. Nothing here is evaluated or
+read back, so a reference may stand in the middle of a graph. Signatures, shapes and meaning are
+those in the head comments of `src/*.metal`; results are what `metal.run` returns.
+"""
+
+from __future__ import annotations
+
+import math
+
+import mlx.core as mx
+import numpy as np
+
+from metal.status import NonFinite, StatusBit
+
+GOLDEN = 0x9E3779B97F4A7C15
+MIX_1 = 0xBF58476D1CE4E5B9
+MIX_2 = 0x94D049BB133111EB
+
+
+def group_status(
+    positions: mx.array,
+    starts: mx.array,
+    anchors: mx.array,
+    *,
+    tail_start: int,
+    frontier: int,
+    group_size: int,
+) -> tuple[mx.array, mx.array]:
+    """Status word uint32 [1] and first failing part int32 [1] (`n_groups` is the tail, -1 none)."""
+    words = group_words(
+        positions,
+        starts,
+        anchors,
+        tail_start=tail_start,
+        frontier=frontier,
+        group_size=group_size,
+    )
+    return fold_words(words)
+
+
+def group_words(
+    positions: mx.array,
+    starts: mx.array,
+    anchors: mx.array,
+    *,
+    tail_start: int,
+    frontier: int,
+    group_size: int,
+) -> mx.array:
+    """Status bits of every group, then of the tail: uint32 [n_groups + 1]."""
+    n_rows, n_groups = positions.shape[0], starts.shape[0]
+    begins = mx.concatenate([starts.astype(mx.int64), mx.array([tail_start], mx.int64)])
+    ends = mx.concatenate([begins[:-1] + group_size, mx.array([n_rows], mx.int64)])
+    due = mx.concatenate([mx.zeros((1,), mx.int64), begins[:-1] + group_size])
+    outside = (begins < 0) | (ends > n_rows) | (begins > n_rows)
+
+    row_hole, row_twice, row_negative = _row_faults(positions)
+    hole = _any_row(row_hole, begins, ends) & ~outside
+    twice = _any_row(row_twice, begins, ends) & ~outside
+    negative = _any_row(row_negative, begins, ends) & ~outside
+
+    padded = mx.concatenate([positions.astype(mx.int64), mx.array([-1], mx.int64)])
+    firsts = padded[mx.clip(begins[:-1], 0, n_rows)]
+    anchor = (anchors.astype(mx.int64) != firsts) & ~outside[:-1]
+    last = padded[max(n_rows - 1, 0)]
+
+    is_tail = mx.arange(n_groups + 1) == n_groups
+    no_tail = mx.zeros((1,), mx.bool_)
+    faults = {
+        StatusBit.UNCOVERED: begins > due,
+        StatusBit.TWICE: (begins < due) | twice,
+        StatusBit.OUTSIDE: outside | negative,
+        StatusBit.HOLE: hole,
+        StatusBit.ANCHOR: mx.concatenate([anchor, no_tail]),
+        StatusBit.LONG_TAIL: is_tail & ~outside & (ends - begins >= group_size),
+        StatusBit.FRONTIER: is_tail & (last != frontier),
+    }
+    words = mx.zeros((n_groups + 1,), mx.uint32)
+    for bit, found in faults.items():
+        words = words + found.astype(mx.uint32) * int(bit)
+    return words
+
+
+def _row_faults(positions: mx.array) -> tuple[mx.array, mx.array, mx.array]:
+    """Per row: follows a hole, stands twice, is negative; bool [n_rows] each."""
+    wide = positions.astype(mx.int64)
+    if positions.shape[0] == 0:
+        none = mx.zeros((0,), mx.bool_)
+        return none, none, none
+    # the first row has no predecessor, so its step counts as good
+    step = wide - mx.concatenate([wide[:1] - 1, wide[:-1]])
+    return (step != 1) & (step != 0), step == 0, wide < 0
+
+
+def _any_row(found: mx.array, begins: mx.array, ends: mx.array) -> mx.array:
+    """Whether a row in begins[i] .. ends[i] - 1 is marked; ranges are clipped to the rows."""
+    counts = mx.concatenate([mx.zeros((1,), mx.int64), mx.cumsum(found.astype(mx.int64))])
+    n_rows = found.shape[0]
+    low, high = mx.clip(begins, 0, n_rows), mx.clip(ends, 0, n_rows)
+    return counts[high] > counts[low]
+
+
+def fold_words(words: mx.array) -> tuple[mx.array, mx.array]:
+    """One word from the words of all parts, and the first part that is not 0 (-1: none)."""
+    word = mx.zeros((1,), mx.uint32)
+    for bit in range(32):
+        word = word + mx.any((words >> bit) & 1, keepdims=True).astype(mx.uint32) * (1 << bit)
+    bad = words != 0
+    first = mx.argmax(bad, keepdims=True).astype(mx.int32)
+    return word, mx.where(mx.any(bad, keepdims=True), first, mx.array(-1, mx.int32))
+
+
+def append_rows(bank: mx.array, rows: mx.array, *, at: int) -> mx.array:
+    """A copy of the bank's array with `rows` at row `at`."""
+    return mx.concatenate([bank[:at], rows, bank[at + rows.shape[0] :]])
+
+
+def pool_groups(raw: mx.array, *, group_size: int) -> mx.array:
+    """Mean of every complete group, float32 [n_rows // group_size, width]."""
+    n_groups, width = raw.shape[0] // group_size, raw.shape[1]
+    groups = raw[: n_groups * group_size].reshape(n_groups, group_size, width)
+    return groups.astype(mx.float32).sum(axis=1) / group_size
+
+
+def rotate(x: mx.array, cosines: mx.array, sines: mx.array) -> mx.array:
+    """Half rotation of the first channels of x [..., dim] by float32 tables [..., pairs]."""
+    pairs = cosines.shape[-1]
+    low, high, rest = x[..., :pairs], x[..., pairs : 2 * pairs], x[..., 2 * pairs :]
+    turned = [low * cosines - high * sines, high * cosines + low * sines, rest]
+    return mx.concatenate(turned, axis=-1)
+
+
+def index_scores(
+    queries: mx.array,
+    pooled: mx.array,
+    cosines: mx.array,
+    sines: mx.array,
+    *,
+    n_keys: int,
+    group_size: int,
+) -> mx.array:
+    """Scores float32 [n_queries, n_groups], -inf for groups that are not complete yet."""
+    n_queries, _, dim = queries.shape
+    n_groups = pooled.shape[0]
+    first = mx.arange(n_groups) * group_size
+    keys = rotate(pooled.astype(mx.float32), cosines[first], sines[first])
+    dots = mx.einsum("qhd,gd->qhg", queries.astype(mx.float32), keys)
+    scores = mx.maximum(dots, 0.0).sum(axis=1) / math.sqrt(dim)
+    rows = mx.arange(n_keys - n_queries, n_keys)[:, None]
+    return mx.where(first[None] + group_size <= rows + 1, scores, -mx.inf)
+
+
+def select_groups(scores: mx.array, *, topk: int) -> mx.array:
+    """Numbers of the best groups int32 [n_queries, topk], best first, -1 for an empty slot."""
+    n_queries, n_groups = scores.shape
+    width = max(n_groups, topk)
+    fill = mx.full((n_queries, width - n_groups), -mx.inf)
+    ranked = mx.concatenate([mx.where(mx.isnan(scores), -mx.inf, scores), fill], axis=1)
+    if width == 0:
+        return mx.zeros((n_queries, 0), mx.int32)
+    order = mx.argsort(-ranked, axis=-1)[:, :topk]  # stable: the lower number comes first
+    found = mx.take_along_axis(ranked, order, axis=-1) > -mx.inf
+    return mx.where(found, order.astype(mx.int32), mx.array(-1, mx.int32))
+
+
+def indexed_attention(
+    queries: mx.array,
+    keys: mx.array,
+    values: mx.array,
+    cosines: mx.array,
+    sines: mx.array,
+    chosen: mx.array,
+    *,
+    group_size: int,
+) -> mx.array:
+    """Attention over the chosen groups and the tail, [n_queries, heads, dim] of queries' type."""
+    n_queries, heads, dim = queries.shape
+    n_keys, kv_heads, _ = keys.shape
+    turned = rotate(keys.astype(mx.float32), cosines[:, None], sines[:, None])
+    share = heads // kv_heads
+    grouped = queries.astype(mx.float32).reshape(n_queries, kv_heads, share, dim)
+    scores = mx.einsum("qksd,rkd->qksr", grouped, turned) / math.sqrt(dim)
+    visible = visible_rows(chosen, n_keys, n_queries, group_size)[:, None, None, :]
+    seen = mx.any(visible, axis=-1, keepdims=True)
+    weights = mx.softmax(mx.where(visible, scores, mx.where(seen, -mx.inf, 0.0)), axis=-1)
+    mixed = mx.einsum("qksr,rkd->qksd", weights, values.astype(mx.float32))
+    mixed = mx.where(seen, mixed, 0.0)
+    return mixed.reshape(n_queries, heads, dim).astype(queries.dtype)
+
+
+def visible_rows(chosen: mx.array, n_keys: int, n_queries: int, group_size: int) -> mx.array:
+    """Which rows a query sees: bool [n_queries, n_keys]."""
+    rows = mx.arange(n_keys)[None]
+    own = mx.arange(n_keys - n_queries, n_keys)[:, None]
+    complete = (own + 1) // group_size
+    tail = (rows >= complete * group_size) & (rows <= own)
+    of_group = rows // group_size
+    if chosen.shape[1] == 0:
+        return tail
+    picked = mx.any(chosen[:, :, None] == of_group[:, None, :], axis=1)
+    return tail | (picked & (of_group < complete))
+
+
+def gdn_step(
+    queries: mx.array,
+    keys: mx.array,
+    values: mx.array,
+    betas: mx.array,
+    decays: mx.array,
+    state: mx.array,
+) -> tuple[mx.array, mx.array]:
+    """Outputs float32 [n_tokens, v_heads, value_dim] and the state after the last token."""
+    n_tokens, k_heads, _ = queries.shape
+    v_heads, value_dim = values.shape[1], values.shape[2]
+    share = v_heads // k_heads
+    wide_q = mx.repeat(queries.astype(mx.float32), share, axis=1)
+    wide_k = mx.repeat(keys.astype(mx.float32), share, axis=1)
+    wide_v = values.astype(mx.float32)
+    outs = []
+    for t in range(n_tokens):
+        state = state * decays[t][:, None, None]
+        known = (state * wide_k[t][:, :, None]).sum(axis=1)
+        delta = betas[t][:, None] * (wide_v[t] - known)
+        state = state + wide_k[t][:, :, None] * delta[:, None, :]
+        outs.append((state * wide_q[t][:, :, None]).sum(axis=1))
+    if not outs:
+        return mx.zeros((0, v_heads, value_dim)), state
+    return mx.stack(outs), state
+
+
+def linear(x: mx.array, weight: mx.array) -> mx.array:
+    """x @ weight.T, summed in float32 and given in x's type."""
+    return (x.astype(mx.float32) @ weight.astype(mx.float32).T).astype(x.dtype)
+
+
+def find_nonfinite(x: mx.array) -> tuple[mx.array, mx.array]:
+    """Flat index int32 [1] of the first bad value (-1: none) and its kind int32 [1]."""
+    flat = x.reshape(-1).astype(mx.float32)
+    n = flat.shape[0]
+    if n == 0:
+        return mx.array([-1], mx.int32), mx.array([0], mx.int32)
+    kinds = mx.where(mx.isnan(flat), int(NonFinite.NAN), 0)
+    kinds = mx.where(flat == mx.inf, int(NonFinite.PLUS_INF), kinds)
+    kinds = mx.where(flat == -mx.inf, int(NonFinite.MINUS_INF), kinds).astype(mx.int32)
+    places = mx.where(kinds != 0, mx.arange(n, dtype=mx.int32), mx.array(n, mx.int32))
+    return fold_places(places, kinds, n)
+
+
+def fold_places(places: mx.array, kinds: mx.array, n: int) -> tuple[mx.array, mx.array]:
+    """The least place of all lanes and its kind; a place of `n` means that nothing was found."""
+    lane = mx.argmin(places, keepdims=True)
+    place = places[lane]
+    return mx.where(place < n, place, mx.array(-1, mx.int32)), kinds[lane]
+
+
+def digest_rows(words: mx.array) -> mx.array:
+    """64-bit hash of every row of unsigned words [n_rows, width]: uint64 [n_rows]."""
+    width = words.shape[1]
+    steps = _u64(np.arange(1, width + 1, dtype=np.uint64) * np.uint64(GOLDEN))
+    mixed = _mix(words.astype(mx.uint64) + steps)
+    return _mix(mixed.sum(axis=1) + _u64(np.array([width], np.uint64)))
+
+
+def _mix(h: mx.array) -> mx.array:
+    h = (h ^ (h >> _word(30))) * _word(MIX_1)
+    h = (h ^ (h >> _word(27))) * _word(MIX_2)
+    return h ^ (h >> _word(31))
+
+
+def _word(value: int) -> mx.array:
+    return _u64(np.array([value], np.uint64))
+
+
+def _u64(values: np.ndarray) -> mx.array:
+    return mx.array(values)

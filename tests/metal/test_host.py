@@ -1,0 +1,151 @@
+"""The host target itself: conversions, the compiler's strictness, the cache, the sanitizers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+import metal
+from metal import host, source
+from tests.metal import matrix
+
+ROOT = Path(__file__).parents[2]
+
+
+def through_linear(values: np.ndarray, element: str) -> mx.array:
+    """Every value times 1, so read from the type and rounded back to it."""
+    x = typed_bits(values, element)
+    return metal.run("linear", x, mx.ones((1, 1), x.dtype), backend="host")
+
+
+def typed_bits(words: np.ndarray, element: str) -> mx.array:
+    return mx.array(words.reshape(-1, 1)).view(getattr(mx, element))
+
+
+@pytest.mark.parametrize("element", ["float16", "bfloat16"])
+def test_every_16_bit_pattern_survives_the_way_through_float(element, host_target):
+    words = np.arange(2**16, dtype=np.uint16)
+    x = matrix.wide(typed_bits(words, element))
+    out = through_linear(words, element)
+    same = np.array(out.view(mx.uint16)).reshape(-1) == words
+    # minus zero times one plus zero is plus zero; a NaN may lose its payload
+    assert np.all(same | np.isnan(x.reshape(-1)) | (words == 0x8000))
+    assert np.array_equal(np.isnan(matrix.wide(out)), np.isnan(x))
+
+
+@pytest.mark.parametrize("element", ["float16", "bfloat16"])
+def test_rounding_to_16_bits_is_to_nearest_even(element, host_target):
+    rng = matrix.generator("rounding", element)
+    left = rng.integers(0, 2**16, 30000, dtype=np.uint16)
+    right = rng.integers(0, 2**16, 1, dtype=np.uint16) & 0x3FFF
+    x, w = typed_bits(left, element), typed_bits(right, element)
+    out = metal.run("linear", x, w, backend="host")
+    exact = x.astype(mx.float32) * w.astype(mx.float32)
+    rounded = exact.astype(getattr(mx, element))
+    assert np.array_equal(matrix.wide(out), matrix.wide(rounded), equal_nan=True)
+
+
+# the compiler -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "const double wide = float(x[0]) * 2.0; out[0] = T(wide);",
+        "int unused = 3;",
+        "out[0] = T(undefined_name);",
+    ],
+)
+def test_warnings_and_errors_refuse_a_text(line, host_target, tmp_path):
+    good = source.host_unit()
+    broken = good.replace("const int column", f"{line}\nconst int column", 1)
+    assert broken != good
+    with pytest.raises(host.NoCompiler, match="refused"):
+        host.build(broken, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_builds_at_the_same_time_do_no_harm(host_target, tmp_path):
+    unit = source.prelude("host") + 'extern "C" int answer() { return 42; }\n'
+    with ThreadPoolExecutor(4) as pool:
+        paths = set(pool.map(lambda _: host.build(unit, tmp_path), range(4)))
+    assert len(paths) == 1
+    assert [p.name for p in tmp_path.iterdir()] == [paths.pop().name]
+
+
+def test_second_build_takes_the_cached_object(host_target, tmp_path):
+    unit = 'extern "C" int answer() { return 43; }\n'
+    first = host.build(unit, tmp_path)
+    stamp = first.stat().st_mtime_ns
+    assert host.build(unit, tmp_path) == first
+    assert first.stat().st_mtime_ns == stamp
+    assert host.build(unit + "\n", tmp_path) != first
+
+
+def test_missing_compiler_is_said(monkeypatch, tmp_path):
+    monkeypatch.setattr(host, "compiler", lambda: None)
+    assert "host" not in metal.available()
+    with pytest.raises(host.NoCompiler, match="no C"):
+        host.build("int x;", tmp_path)
+
+
+# the sanitizers ---------------------------------------------------------------------------------
+
+
+def sanitized(script: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run Python with the sanitizer's runtime loaded first."""
+    environment = {
+        **os.environ,
+        host.SANITIZE_VARIABLE: "1",
+        "LD_PRELOAD": host.sanitizer(),
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0",
+        "PYTHONPATH": str(ROOT),
+    }
+    return subprocess.run(
+        [sys.executable, *script], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+linux_only = pytest.mark.skipif(
+    sys.platform != "linux", reason="the sanitizer is preloaded as on Linux; CI runs it there"
+)
+
+
+@linux_only
+def test_whole_matrix_is_clean_under_the_sanitizers(host_target):
+    done = sanitized([str(ROOT / "tests/metal/matrix.py"), "host"])
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    assert "0 failures in all" in done.stdout
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("out[int64_t(n_rows) * width] = T(0.0f);", "heap-buffer-overflow"),
+        ("out[0] = T(float((2147483647 - width) + 2 * width));", "signed integer overflow"),
+    ],
+)
+def test_sanitizers_catch_a_planted_fault(line, words, host_target, tmp_path):
+    """The clean run above proves something only if a dirty text does not pass."""
+    text = source.host_unit().replace("const int64_t x_step", f"{line}\nconst int64_t x_step", 1)
+    unit = tmp_path / "unit.cpp"
+    unit.write_text(text, encoding="utf-8")
+    code = (
+        "import sys, pathlib; from metal import host, source\n"
+        "import mlx.core as mx, metal\n"
+        f"text = pathlib.Path({str(unit)!r}).read_text()\n"
+        "source.host_unit = lambda: text\n"
+        f"host.cache_folder = lambda: pathlib.Path({str(tmp_path)!r})\n"
+        "metal.run('linear', mx.ones((3, 4)), mx.ones((2, 4)), backend='host')\n"
+    )
+    done = sanitized(["-c", code])
+    assert done.returncode != 0
+    assert words in done.stderr
