@@ -12,7 +12,7 @@ import mlx.core as mx
 
 from engine.graph.hyper import inject
 from engine.graph.numeric import rms, silu, softplus, unit
-from engine.graph.window import convolve, past_rows
+from engine.graph.window import convolve, device, past_rows
 from engine.stage import Step
 
 
@@ -34,7 +34,7 @@ def gdn(step: Step, layer: int) -> None:
     if start is None:
         start = mx.zeros((n_heads, c.linear_key_head_dim, c.linear_value_head_dim))
     q, k, v, alpha, beta = (step.live(x) for x in (q, k, v, alpha, beta))
-    out, end = backend.delta_rule(q, k, v, alpha, beta, mx.array(start))
+    out, end = backend.delta_rule(q, k, v, alpha, beta, device(start))
     normed = rms(step.pad(out), w.norm, c.rms_norm_eps)
     z = joint[:, channels : channels + width].astype(mx.float32).reshape(normed.shape)
     gated = normed * (mx.sigmoid(z) if c.output_gate == "sigmoid" else silu(z))

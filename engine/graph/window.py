@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
@@ -40,9 +42,14 @@ def convolve(
 def past_rows(step: Step, owner: str, layer: int, shape: tuple[int, int]) -> mx.array:
     """The owner's window, zeros at the start of a sequence."""
     past = step.state.fixed(owner, layer)
-    return mx.zeros(shape, step.model.dtype) if past is None else mx.array(past)
+    return mx.zeros(shape, step.model.dtype) if past is None else device(past)
 
 
-def host(value: mx.array | npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
+def device(value: mx.array | npt.NDArray[Any]) -> mx.array:
+    """An owner's value as an array of the device, without a copy where it is one."""
+    return value if isinstance(value, mx.array) else mx.array(value)
+
+
+def host(value: mx.array | npt.NDArray[Any] | None) -> npt.NDArray[np.int64] | None:
     """An integer owner on the host; it must not be waiting for an evaluation."""
     return None if value is None else np.array(value, dtype=np.int64)

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "data" / "golden"
 MODELS = {
     "qwen4exp-tiny": ROOT / "resources" / "models" / "qwen4exp-tiny",
+    "qwen4exp-mixed": GOLDEN / "qwen4exp-mixed",
 }
 """Golden folder to the folder of its model."""
 
