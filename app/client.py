@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -48,8 +48,15 @@ class Client(QObject):
     shown_changed = Signal(object)
     """The `Record` chosen in time travel, None for the newest state."""
 
+    scenario_opened = Signal(object)
+    """A scenario was opened: its JSON object; the session for it is asked for already."""
+    foreign_opened = Signal(object)
+    """State of another engine was opened: the object of `check --json` for the file."""
+
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.scenario: dict[str, Any] | None = None
+        self.foreign: dict[str, Any] | None = None
         self.snapshot: Snapshot | None = None
         self.records: list[Record] = []
         self.session: SessionOpened | None = None
