@@ -1,1 +1,77 @@
+"""Saved cache state of other engines: one list of readers, chosen by a file's content.
 
+`open_file` gives an `Opened`: a frozen report, and cell maps and row norms on demand. A reader
+never trusts a length, never unpickles, and answers damage with a report, not an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import Unreadable
+from engine.formats.llama.state import is_llama_state, read_llama_state
+from engine.formats.opened import CellMap, Opened, RowNorms
+from engine.formats.options import Options
+from engine.formats.report import Code, Finding, Part, Report, Sequence
+from engine.formats.source import Source
+
+__all__ = [
+    "READERS",
+    "CellMap",
+    "Code",
+    "Finding",
+    "Opened",
+    "Options",
+    "Part",
+    "Reader",
+    "Report",
+    "RowNorms",
+    "Sequence",
+    "open_file",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One format: its name for people, how to know it, how to read it."""
+
+    name: str
+    matches: Callable[[Source], bool]
+    """Looks at a few bytes; the file's name does not count."""
+    read: Callable[[Source, Options], Opened]
+
+
+READERS: tuple[Reader, ...] = (Reader("llama.cpp state", is_llama_state, read_llama_state),)
+
+
+def open_file(path: Path | str, options: Options | None = None) -> Opened:
+    """Read the file at `path` with the first reader that knows its content.
+
+    Raises: Unreadable when there is no such regular file. Damage is a finding of the report.
+    """
+    source = Source.open(Path(path))
+    for reader in READERS:
+        if reader.matches(source):
+            return reader.read(source, options or Options())
+    return Opened(unknown_report(source), source)
+
+
+def unknown_report(source: Source) -> Report:
+    """A file that no reader knows: an empty one, or a wrong magic."""
+    if not source.size:
+        words, code, detail = "the file is empty", Code.TRUNCATED, "truncated"
+    else:
+        head = source.bytes(0, 8).hex(" ")
+        words = f"at byte 0 expected the start of a known format, found {head}"
+        code, detail = Code.UNREADABLE, "magic"
+    return Report(
+        str(source.path), None, (Finding(code, words, offset=0),), reason=words, detail=detail
+    )
+
+
+def unreadable_report(path: str, error: Unreadable) -> Report:
+    """The report of a file that can't be opened at all."""
+    found = Finding(Code.UNREADABLE, str(error))
+    return Report(path, None, (found,), reason=str(error), detail="file")

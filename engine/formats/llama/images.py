@@ -1,0 +1,69 @@
+"""M-RoPE: which repeated and missing positions an image block explains.
+
+All cells of an image share one temporal position; the next text token stands max(width, height)
+behind it. So repeats and that jump are correct, and every other one is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.formats.positions import Ints, Survey
+from engine.formats.report import Span
+
+Block = tuple[int, int, int]
+"""Temporal position, width, height."""
+
+
+def explain(found: Survey, positions: Ints, ext: Ints) -> tuple[Survey, tuple[Block, ...]]:
+    """`found` without the holes and duplicates that image blocks explain, and the blocks.
+
+    Args:
+        positions: [n] temporal positions of the sequence's cells.
+        ext: [n, 3] x, y and token of the same cells.
+    """
+    order = np.lexsort((ext[:, 0], ext[:, 1], positions))
+    positions, ext = positions[order], ext[order]
+    distinct, starts, counts = np.unique(positions, return_index=True, return_counts=True)
+    images = np.flatnonzero((counts > 1) | (ext[starts, 2] == -1))
+    blocks: list[Block] = []
+    holes = list(found.holes)
+    repeated: list[int] = []
+    jumps: dict[int, int] = {}
+    for i in images:
+        position, start, count = int(distinct[i]), int(starts[i]), int(counts[i])
+        keys = np.unique(ext[start : start + count, :2], axis=0)
+        if len(keys) < count:
+            repeated.append(position)
+        if len(keys) == 1 and not (ext[start : start + count, 2] == -1).any():
+            continue  # one text token twice, no image
+        width, height = (max(1, int(keys[:, axis].max()) - position + 1) for axis in (0, 1))
+        blocks.append((position, width, height))
+        jumps[position] = max(width, height)
+        if len(keys) != width * height:
+            holes.append((position, position + 1))
+    kept = sorted(unexplained(holes, jumps))
+    first, stop = found.run or (0, 0)
+    clean_stop = min([stop, *(span[0] for span in kept), *repeated], default=stop)
+    explained = replace(
+        found,
+        holes=tuple(kept),
+        duplicates=tuple(repeated),
+        stepped=found.stepped and bool(kept),
+        clean_stop=max(first, clean_stop),
+    )
+    return explained, tuple(blocks)
+
+
+def unexplained(holes: list[Span], jumps: dict[int, int]) -> list[Span]:
+    """What is left of the holes behind image blocks, `jumps[p]` = max(width, height) at p."""
+    kept = []
+    for start, stop in holes:
+        jump = jumps.get(start - 1, 1)
+        if stop - start + 1 < jump:
+            kept.append((start, stop))
+        elif start + jump - 1 < stop:
+            kept.append((start + jump - 1, stop))
+    return kept
