@@ -36,7 +36,7 @@ class Client(QObject):
     """(ticket, command) for everything that was asked."""
     snapshot_changed = Signal(object)
     record_added = Signal(object)
-    event = Signal(object)
+    heard = Signal(object)
     """Every event body, snapshots and records included, in order."""
     answered = Signal(int, object)
     """(ticket, body): the same with the ticket of the command that caused it."""
@@ -153,5 +153,5 @@ class Client(QObject):
                 self.trouble.emit(body)
             case _:
                 pass
-        self.event.emit(body)
+        self.heard.emit(body)
         self.answered.emit(ticket, body)

@@ -312,7 +312,7 @@ def separator_columns(track: Track, x0: float, per_position: float, width: int) 
         return np.zeros(0, np.int64)
     starts = track.anchor + np.arange(first_group, last_group + 1) * track.group_size
     columns = np.floor((starts - x0) * per_position).astype(np.int64)
-    return columns[(columns >= 0) & (columns < width)]
+    return np.asarray(columns[(columns >= 0) & (columns < width)], np.int64)
 
 
 # one position ---------------------------------------------------------------------------------

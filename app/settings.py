@@ -1,0 +1,135 @@
+"""Remembered choices with their defaults, in one place; layout versions included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import platformdirs
+from PySide6.QtCore import QByteArray, QSettings
+
+ORGANISATION, APPLICATION = "Bankflip", "Bankflip"
+LAYOUT_VERSION = 1
+"""Raised whenever the set of docks or bars changes; older layouts are then ignored."""
+MOST_RECENT = 10
+
+
+class Settings:
+    """Typed access to the settings; `fresh` reads defaults and writes nothing."""
+
+    def __init__(self, fresh: bool = False, path: Path | None = None) -> None:
+        """Use `path` as an ini file where given (tests), else the user's own settings."""
+        self.fresh = fresh
+        self._store: QSettings | None = None
+        if fresh:
+            return
+        if path is not None:
+            self._store = QSettings(str(path), QSettings.Format.IniFormat)
+        else:
+            self._store = QSettings(
+                QSettings.Format.IniFormat, QSettings.Scope.UserScope, ORGANISATION, APPLICATION
+            )
+
+    def _get(self, key: str, default: str) -> str:
+        if self._store is None:
+            return default
+        value = self._store.value(key, default)
+        return default if value is None else str(value)
+
+    def _set(self, key: str, value: object) -> None:
+        if self._store is not None:
+            self._store.setValue(key, value)
+
+    @property
+    def scheme(self) -> str:
+        """Colour scheme: `system`, `light`, `dark` or `contrast`."""
+        value = self._get("look/scheme", "system")
+        return value if value in ("system", "light", "dark", "contrast") else "system"
+
+    @scheme.setter
+    def scheme(self, value: str) -> None:
+        self._set("look/scheme", value)
+
+    @property
+    def text_size(self) -> int:
+        """Text size in percent of the system's, 90 to 150."""
+        value = self._get("look/text_size", "100")
+        return max(90, min(150, int(value))) if value.isdigit() else 100
+
+    @text_size.setter
+    def text_size(self, value: int) -> None:
+        self._set("look/text_size", value)
+
+    @property
+    def reduced_motion(self) -> bool:
+        """True: no flashes even where the system allows them."""
+        return self._get("look/reduced_motion", "false") == "true"
+
+    @reduced_motion.setter
+    def reduced_motion(self, value: bool) -> None:
+        self._set("look/reduced_motion", "true" if value else "false")
+
+    @property
+    def chunk(self) -> int:
+        """Tokens a chunk, 1 to 4096."""
+        value = self._get("engine/chunk", "5")
+        return max(1, min(4096, int(value))) if value.isdigit() else 5
+
+    @chunk.setter
+    def chunk(self, value: int) -> None:
+        self._set("engine/chunk", value)
+
+    @property
+    def backend(self) -> str:
+        """`auto`, `cpu`, `metal` or `cuda`."""
+        value = self._get("engine/backend", "auto")
+        return value if value in ("auto", "cpu", "metal", "cuda") else "auto"
+
+    @backend.setter
+    def backend(self, value: str) -> None:
+        self._set("engine/backend", value)
+
+    @property
+    def recent(self) -> list[str]:
+        """Absolute paths of the last files, the newest first."""
+        return [line for line in self._get("files/recent", "").split("\n") if line]
+
+    def add_recent(self, path: str) -> None:
+        """Put a path on top of the recent files."""
+        absolute = str(Path(path).resolve())
+        others = [item for item in self.recent if item != absolute]
+        self._set("files/recent", "\n".join([absolute, *others][:MOST_RECENT]))
+
+    def clear_recent(self) -> None:
+        """Forget the recent files."""
+        self._set("files/recent", "")
+
+    def layout(self) -> tuple[QByteArray, QByteArray] | None:
+        """(geometry, state) of the window; None where none of this version is kept."""
+        if self._store is None or self._get("layout/version", "") != str(LAYOUT_VERSION):
+            return None
+        geometry, state = self._store.value("layout/geometry"), self._store.value("layout/state")
+        if not isinstance(geometry, QByteArray) or not isinstance(state, QByteArray):
+            return None
+        return geometry, state
+
+    def keep_layout(self, geometry: QByteArray, state: QByteArray | None) -> None:
+        """Remember the window; `state` None leaves the docks as they were remembered."""
+        self._set("layout/geometry", geometry)
+        if state is not None:
+            self._set("layout/version", LAYOUT_VERSION)
+            self._set("layout/state", state)
+
+    def forget_layout(self) -> None:
+        """Use the default layout from the next start on."""
+        if self._store is not None:
+            self._store.remove("layout")
+
+    def sync(self) -> None:
+        """Write to the file now."""
+        if self._store is not None:
+            self._store.sync()
+
+
+def state_folder() -> Path:
+    """Where the log, the crash trace and autosaved things are kept."""
+    return Path(platformdirs.user_state_dir("bankflip", appauthor=False))
