@@ -22,13 +22,16 @@ Imports nothing of the engine and no Qt.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mlx.core as mx
 
 from metal import host, loader, reference
 from metal.kernels import KERNELS, Kernel
 from metal.launch import Launch
+
+if TYPE_CHECKING:
+    from metal.check import Row
 
 BACKENDS = ("metal", "cuda", "cpu", "host")
 """Accelerators first; `cpu` is the reference, `host` the compiled text."""
@@ -97,4 +100,11 @@ def _finish(kernel: Kernel, plan: Launch, outputs: tuple[mx.array, ...]) -> Any:
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-__all__ = ["BACKENDS", "KERNELS", "available", "reference", "run"]
+def check_all() -> list[Row]:
+    """Check every kernel on every target of this machine, now: one row a kernel, a few seconds."""
+    from metal import check
+
+    return check.check_all()
+
+
+__all__ = ["BACKENDS", "KERNELS", "available", "check_all", "reference", "run"]
