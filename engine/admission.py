@@ -1,0 +1,57 @@
+"""Admission: bytes are counted before they are asked for.
+
+An impossible allocation can kill the process inside the array library, so a chunk whose peak
+does not fit the session's budget is refused in `reserve`. The estimate is an upper bound of what
+a piece keeps until its fence: all stage outputs, gathered keys, scores, logits.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from engine.config import Config
+from engine.errors import StepFailed
+from engine.terms import FailKind, TxnStage
+
+FLOAT_BYTES: Final = 4
+DEFAULT_SHARE: Final = 2
+"""One part in this many of the machine's memory is the default budget."""
+
+
+def default_budget() -> int:
+    """Half of the machine's memory in bytes; 8 GiB where the system does not say."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return 8 << 30
+    return total // DEFAULT_SHARE if total > 0 else 8 << 30
+
+
+def piece_bytes(config: Config, rows: int, n_live: int) -> int:
+    """Peak bytes of one piece of `rows` padded rows at `n_live` live positions."""
+    streams, hidden = config.stream_width, config.hidden_size
+    experts = config.num_experts_per_tok * 3 * config.moe_intermediate_size
+    experts += 3 * config.shared_expert_intermediate_size + config.num_experts
+    layer = 6 * streams + 8 * hidden + experts
+    gdn = 4 * config.conv_channels
+    visible = config.indexer_budget + config.group_size - 1
+    qsa = 4 * visible * config.num_key_value_heads * config.head_dim
+    qsa += 6 * config.num_attention_heads * (config.head_dim + visible)
+    qsa += 3 * (n_live // config.group_size + 64)
+    total = sum(layer + (gdn if kind == "gdn" else qsa) for kind in config.layers)
+    total += len(config.ple_layers) * 6 * streams
+    return rows * FLOAT_BYTES * (total + 2 * config.vocab_size + 2 * streams)
+
+
+def admit(needed: int, used: int, budget: int, stage: str = TxnStage.RESERVE) -> None:
+    """Let `needed` more bytes pass, or refuse them.
+
+    Raises: StepFailed of kind oom naming needed, used and budget.
+    """
+    if used + needed > budget:
+        raise StepFailed(
+            stage,
+            FailKind.OOM,
+            detail=f"needs {needed:,} bytes beside {used:,} in use, the budget is {budget:,}",
+        )
