@@ -163,7 +163,8 @@ class Bank:
         """Every owner of `dst` as `src` has it."""
         for owner in self.owners.values():
             owner.copy(src, dst)
-        self.changes.touch(dst, min(self.look(src).consumed, self.changes.dirty.get(src, 1 << 62)))
+        consumed = self.tokens.of(src).consumed if self.with_model else 0
+        self.changes.touch(dst, min(consumed, self.changes.dirty.get(src, consumed)))
         if src in self.checkpoints:
             self.checkpoints[dst] = self.checkpoints[src]
         else:

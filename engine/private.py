@@ -77,12 +77,12 @@ class PrivateState:
     def put_groups(self, layer: int, first_group: int, pooled: mx.array) -> None:
         """Write pooled keys of the groups that this piece completed."""
         if not self.replay:
-            self._groups.put((layer, "pooled"), self.look, first_group, pooled)
-        self.written["qsa.groups", (layer, "pooled")] = pooled.shape[0]
+            self._groups.put((layer, ""), self.look, first_group, pooled)
+        self.written["qsa.groups", (layer, "")] = pooled.shape[0]
 
     def groups(self, layer: int, start: int, stop: int) -> mx.array:
         """Pooled keys of groups [start, stop)."""
-        return self._groups.unit_rows((layer, "pooled"), self.look, start, stop)
+        return self._groups.unit_rows((layer, ""), self.look, start, stop)
 
     def cells(self, start: int, stop: int) -> mx.array:
         """Positions of live indexes [start, stop) as the device's table has them, int32."""

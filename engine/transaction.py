@@ -1,0 +1,260 @@
+"""One transaction: begin, run its stages on the private bank, flip once, or discard.
+
+Nothing public is written before the flip, and the flip is one integer. A failure throws the
+private image away: unevaluated arrays are dropped, evaluated rows are noted as stale, and after a
+failed evaluation the whole private bank is made anew at the next `reserve`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import mlx.core as mx
+
+from engine.admission import admit, piece_bytes
+from engine.bank import Bank, BankPair
+from engine.derive import GoBack, Piece, Work
+from engine.effects import Applied
+from engine.errors import EngineError, StepFailed
+from engine.owners.groups import GroupOwner
+from engine.plan import PlanStage, Wrap, build_plan
+from engine.progress import CancelToken
+from engine.replay import has_load
+from engine.snapshot import StageView
+from engine.terms import FailKind, TxnStage
+from engine.work import Worker
+
+if TYPE_CHECKING:
+    from engine.graph.model import Model
+    from engine.ops import Op
+    from engine.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What stays the same from one transaction to the next."""
+
+    pair: BankPair
+    model: Model | None
+    stages: tuple[Stage, ...]
+    budget_bytes: int
+    checkpoints_kept: int
+    audit_each: bool = False
+    """Compare both banks from their bytes after every catch-up."""
+
+
+@dataclass(slots=True)
+class StageRecord:
+    """What became of one stage."""
+
+    stage: PlanStage
+    state: str = "pending"
+    time_ns: int = 0
+    fail_kind: str = ""
+    detail: str = ""
+
+    def view(self) -> StageView:
+        """The frozen form for the outside."""
+        graph = self.stage.graph
+        return StageView(
+            self.stage.name,
+            self.stage.kind,
+            self.state,
+            self.time_ns,
+            self.stage.piece,
+            self.stage.seq,
+            self.fail_kind,
+            self.detail,
+            graph.reads if graph else (),
+            graph.writes if graph else (),
+        )
+
+
+@dataclass(slots=True)
+class Transaction:
+    """The transaction in flight; `Engine` opens at most one."""
+
+    session: Session
+    number: int
+    op: Op
+    applied: Applied
+    work: list[Work]
+    fast: bool
+    cancel: CancelToken
+    wrap: Wrap | None = None
+    keep_logits: bool = False
+    logits: list[mx.array] = field(default_factory=list)
+    records: list[StageRecord] = field(default_factory=list)
+    at: int = 0
+    ended: bool = False
+    worker: Worker = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.worker = Worker(self)
+        self.records = [StageRecord(s) for s in build_plan(self._stages(), self.wrap)]
+
+    # the plan
+
+    def _stages(self) -> list[PlanStage]:
+        def txn(stage: TxnStage, run: Callable[[], None]) -> PlanStage:
+            return PlanStage(stage, "transaction", run, self._read_status, seq=self.op.seq)
+
+        plan = [txn(TxnStage.RESERVE, self._reserve)]
+        if has_load(self.op):
+            plan.append(txn(TxnStage.LOAD, self._load))
+        plan += self.worker.graph_plan()
+        return [
+            *plan,
+            txn(TxnStage.WRITE, self.worker.finish_write),
+            txn(TxnStage.COMPRESS, self._compress),
+            txn(TxnStage.INDEX, self._index),
+            txn(TxnStage.VERIFY, self._verify),
+            txn(TxnStage.PUBLISH, self._seal),
+        ]
+
+    def _read_status(self) -> None:
+        self.worker.judge_status(self.records[self.at].stage.name)
+
+    @property
+    def private(self) -> Bank:
+        """The working image."""
+        return self.session.pair.private_bank
+
+    def _reserve(self) -> None:
+        """Admit the bytes, make room, and let the private bank catch up."""
+        pair, private = self.session.pair, self.session.pair.private_bank
+        needed = self._table_bytes()
+        model = self.session.model
+        if model is not None:
+            tile = model.backend.tile_rows
+            for piece in (w for w in self.work if isinstance(w, Piece)):
+                rows = -(-len(piece.tokens) // tile) * tile + tile
+                needed = max(needed, self._table_bytes() + piece_bytes(
+                    model.config, rows, piece.at + len(piece.tokens)
+                ))
+        admit(needed, self.session_bytes(), self.session.budget_bytes)
+        private.catch_up(pair.public_bank)
+        for owner in private.positional():
+            owner.ensure(self.applied.history.n_cells)
+        private.evaluate()
+        if self.session.audit_each:
+            pair.compare()
+        private.check()
+
+    def session_bytes(self) -> int:
+        """Bytes that both banks and the checkpoints use now."""
+        banks = self.session.pair.banks
+        stored = sum(o.n_bytes() for bank in banks for o in bank.owners.values())
+        public = self.session.pair.public_bank
+        return stored + sum(c.n_bytes for marks in public.checkpoints.values() for c in marks)
+
+    def _table_bytes(self) -> int:
+        """Bytes by which the tables of both banks will grow."""
+        n_cells, grown = self.applied.history.n_cells, 0
+        for owner in self.session.pair.private_bank.positional():
+            more = owner.grown(n_cells) - owner.n_alloc
+            grown += 2 * more * sum(p.n_bytes for p in owner.places)
+        return grown
+
+    def _load(self) -> None:
+        """What is read from slots, other sequences and checkpoints is there and is whole."""
+        for work in self.work:
+            if isinstance(work, GoBack):
+                self.worker.checkpoint_for(work)
+
+    def _compress(self) -> None:
+        """Regroup where the anchor moved, and let the device check the groups."""
+        self.worker.regroup()
+        self.worker.check_groups()
+
+    def _index(self) -> None:
+        """Every group row that the history implies stands in its table."""
+        for owner in self.private.positional():
+            if isinstance(owner, GroupOwner):
+                self.worker.check_group_rows(owner)
+
+    def _verify(self) -> None:
+        """Counts, id hashes, history and finite owner rows of the private image."""
+        self.private.check()
+        self.worker.check_finite_owners()
+
+    def _seal(self) -> None:
+        """Hash what changed; afterwards only the flip is left."""
+        self.private.seal()
+        self.private.txn = self.number
+
+    # running
+
+    @property
+    def next_stage(self) -> str:
+        """Name of the stage that `step` will execute, empty after the last."""
+        return self.records[self.at].stage.name if self.at < len(self.records) else ""
+
+    def step(self) -> StageRecord:
+        """Execute one stage; after the last one the transaction is published.
+
+        Raises: StepFailed (the image is discarded), InvariantBroken, KeyboardInterrupt.
+        """
+        record = self.records[self.at]
+        record.state = "running"
+        start = time.perf_counter_ns()
+        try:
+            if self.cancel.is_set():
+                raise StepFailed(record.stage.name, FailKind.CANCEL, detail="asked to stop")
+            record.stage.execute()
+            if self.cancel.is_set():
+                raise StepFailed(record.stage.name, FailKind.CANCEL, detail="asked to stop")
+        except BaseException as error:
+            record.time_ns = time.perf_counter_ns() - start
+            raise self._failed(record, error) from error
+        record.time_ns = time.perf_counter_ns() - start
+        record.state = "done"
+        self.at += 1
+        if self.at == len(self.records):
+            self.session.pair.flip()
+            self.ended = True
+        return record
+
+    def _failed(self, record: StageRecord, error: BaseException) -> BaseException:
+        """Discard, and say which stage failed in which way."""
+        self.discard()
+        failed = as_step_failure(record.stage.name, error)
+        record.state = "failed"
+        if isinstance(failed, StepFailed):
+            failed.op = failed.op or self.op.name
+            failed.seq = failed.seq or record.stage.seq
+            record.fail_kind, record.detail = failed.kind, failed.detail
+            for other in self.records:
+                if other.stage.name == failed.stage and other.state == "done":
+                    other.state, other.fail_kind = "failed", failed.kind
+        else:
+            record.detail = str(error) or type(error).__name__
+        for other in self.records[self.at + 1 :]:
+            other.state = "not reached"
+        return failed
+
+    def discard(self) -> None:
+        """Throw the private image away; nothing was published."""
+        if not self.ended:
+            self.ended = True
+            self.worker.let_go()
+            self.private.roll_back()
+
+    def views(self) -> tuple[StageView, ...]:
+        """Every stage with its state."""
+        return tuple(record.view() for record in self.records)
+
+
+def as_step_failure(stage: str, error: BaseException) -> BaseException:
+    """A Python exception inside a stage as a failure of that stage.
+
+    Errors of the engine and what ends a program (KeyboardInterrupt, SystemExit) stay themselves.
+    """
+    if isinstance(error, EngineError) or not isinstance(error, Exception):
+        return error
+    kind = FailKind.OOM if isinstance(error, MemoryError) else FailKind.STRUCTURAL
+    return StepFailed(stage, kind, detail=f"{type(error).__name__}: {error}")
+

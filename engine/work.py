@@ -1,0 +1,495 @@
+"""Doing the work of a transaction on the private bank: effects, pieces, fences and their checks.
+
+`Worker` owns what exists only while a transaction is in flight. It never touches the public bank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import mlx.core as mx
+import numpy as np
+import numpy.typing as npt
+
+from engine.bank import Bank, Checkpoint
+from engine.cells import cut
+from engine.derive import CHECKPOINT_TOKENS, Arrive, GoBack, Piece, Quiet, Work
+from engine.effects import (
+    AnyEffect,
+    Appended,
+    Copied,
+    Evicted,
+    Forked,
+    Moved,
+    ResetSeq,
+    Restored,
+    Saved,
+    Shifted,
+    Truncated,
+)
+from engine.errors import BadValue, InvariantBroken, StepFailed
+from engine.history import History
+from engine.owner import Key, Look
+from engine.owners.fixed import FixedOwner
+from engine.owners.groups import GroupOwner
+from engine.plan import PlanStage
+from engine.private import PrivateState
+from engine.regroup import group_status, pooled_groups
+from engine.stage import Stage, Step
+from engine.terms import FailKind
+from metal.status import SENTENCES
+
+if TYPE_CHECKING:
+    from engine.transaction import Transaction
+
+
+@dataclass(slots=True)
+class Flag:
+    """A value that must be finite: zero when it is, not-a-number when it is not."""
+
+    stage: str
+    value: str
+    zero: mx.array
+    step: Step
+    key: int
+    owner: str | None
+
+
+@dataclass(slots=True)
+class Worker:
+    """The work in flight."""
+
+    txn: Transaction
+    flags: list[Flag] = field(default_factory=list)
+    status: list[tuple[str, mx.array]] = field(default_factory=list)
+    """(stage, status word) of words that were not read yet."""
+    extras: list[tuple[str, mx.array]] = field(default_factory=list)
+    """(stage, array) that the next evaluation must be able to make."""
+    anchors: set[Key] = field(default_factory=set)
+    """Keys whose groups must be made anew before anything reads them."""
+    fresh: list[Checkpoint] = field(default_factory=list)
+    """Checkpoints taken since the last fence; their arrays belong to its evaluation."""
+    step: Step | None = None
+    state: PrivateState | None = None
+    done: int = 0
+    """Items of the work list that are done."""
+
+    @property
+    def bank(self) -> Bank:
+        """The private bank."""
+        return self.txn.session.pair.private_bank
+
+    @property
+    def device(self) -> str:
+        """Where kernels run: the model's backend, `cpu` for the references."""
+        model = self.txn.session.model
+        return model.backend.name if model is not None else "cpu"
+
+    def let_go(self) -> None:
+        """Drop every array of the chunk."""
+        self.flags, self.status, self.extras, self.fresh = [], [], [], []
+        self.step = self.state = None
+        self.txn.logits.clear()
+
+    # plan
+
+    def graph_plan(self) -> list[PlanStage]:
+        """Graph stages of all pieces, in order; other work is done on entering a piece."""
+        plan: list[PlanStage] = []
+        stages = self.txn.session.stages
+        n_piece = 0
+        for number, work in enumerate(self.txn.work):
+            if not isinstance(work, Piece):
+                continue
+            for stage in stages:
+                plan.append(
+                    PlanStage(
+                        stage.name,
+                        "graph",
+                        partial(self._run, stage),
+                        partial(self._settle, stage, work),
+                        seq=work.key,
+                        piece=n_piece,
+                        graph=stage,
+                        step=self._the_step,
+                    )
+                )
+            first = len(plan) - len(stages)
+            plan[first] = replace(plan[first], enter=partial(self._enter, number, work))
+            plan[-1] = replace(plan[-1], leave=partial(self._leave, work))
+            n_piece += 1
+        return plan
+
+    def _the_step(self) -> Step:
+        assert self.step is not None
+        return self.step
+
+    # pieces
+
+    def _enter(self, number: int, piece: Piece) -> None:
+        """Do the work that stands before a piece, then make its context."""
+        self.catch_up_to(number)
+        model = self.txn.session.model
+        assert model is not None
+        bank, key, n = self.bank, piece.key, len(piece.tokens)
+        if piece.replay:
+            lineage = bank.tokens.of(key)
+            positions = lineage.positions(piece.at, piece.at + n)
+            before = lineage.live_before(piece.at)
+            new: tuple[tuple[int, int], ...] = ()
+        else:
+            effect = self.txn.applied.effects[piece.effect]
+            assert isinstance(effect, Appended)
+            start = effect.start + piece.offset
+            if piece.offset == 0:
+                self._begin_append(effect, piece)
+            lineage = bank.tokens.of(key)
+            before = lineage.n_live
+            bank.tokens.write(key, lineage.appended(start, piece.tokens))
+            positions = np.arange(start, start + n, dtype=np.int64)
+            new = cut(effect.extents, piece.offset, piece.offset + n)
+            bank.changes.cells.extend(new)
+        held = bank.history.value.of(key)
+        lineage = bank.tokens.of(key)
+        look = Look(
+            key, before + n, piece.at + n, lineage.log.hash, held.extents, bank.history.value.group_size
+        )
+        first = int(positions[0]) - before
+        self.state = PrivateState(bank, look, new, n, first, piece.replay)
+        self.step = Step(model, piece.tokens, positions, before, first, piece.at, self.state)
+
+    def _begin_append(self, effect: Appended, piece: Piece) -> None:
+        bank = self.bank
+        if not bank.history.value.of(piece.key).n:
+            bank.history.set_origin(piece.key, effect.start)
+        bank.history.set_value(self._after(piece.effect))
+        bank.changes.touch(piece.key, piece.at)
+
+    def _after(self, effect: int) -> History:
+        state = self.txn.applied.states[effect]
+        if state is None:
+            raise InvariantBroken("history in the middle of a transaction", "one run", "pieces")
+        return state
+
+    def _run(self, stage: Stage) -> None:
+        stage.run(self._the_step())
+
+    def _settle(self, stage: Stage, piece: Piece) -> None:
+        """Note what must be finite and zero; in inspect mode evaluate and judge at once."""
+        step = self._the_step()
+        for name in stage.floats:
+            zero = mx.sum(step.values[name] * 0).astype(mx.float32)
+            owner = next((w for w in stage.writes if w in self.bank.owners), None)
+            self.flags.append(Flag(stage.name, name, zero, step, piece.key, owner))
+        self.status += [(stage.name, word) for word in step.status]
+        step.status = []
+        if not self.txn.fast:
+            self.fence(stage.name)
+
+    def _leave(self, piece: Piece) -> None:
+        """Complete a piece: counts, checkpoint, logits, and the fence of a whole chunk."""
+        step, state = self._the_step(), self.state
+        assert state is not None
+        state.check_complete()
+        bank, n = self.bank, len(piece.tokens)
+        if self.txn.keep_logits and not piece.replay:
+            self.txn.logits.append(step.values["logits"])
+        if not piece.replay:
+            bank.mark(piece.key)
+        if (piece.at + n) % CHECKPOINT_TOKENS == 0:
+            self._checkpoint(piece.key, piece.at + n)
+        if piece.fence:
+            self.fence("write")
+        self.step = self.state = None
+
+    def fence(self, stage: str) -> None:
+        """One evaluation of everything in flight, then judge it.
+
+        Raises: StepFailed of kind command (the evaluation), status or nonfinite.
+        """
+        kept = [v for c in self.fresh for _, values in c.values for v in values.values()]
+        wanted = [f.zero for f in self.flags] + [w for _, w in self.status] + kept
+        wanted += self.txn.logits + [array for _, array in self.extras]
+        if not self.txn.fast and self.step is not None:
+            wanted += list(self.step.values.values())
+        try:
+            self.bank.evaluate(*wanted)
+        except (RuntimeError, ValueError) as error:
+            named = self.extras[0][0] if self.extras else stage
+            self.let_go()
+            raise StepFailed(named, FailKind.COMMAND, detail=str(error)) from error
+        self.extras, self.fresh = [], []
+        self.judge_status(stage)
+        self._judge_finite()
+
+    def judge_status(self, stage: str) -> None:
+        """Read the status words. Raises: StepFailed of kind status with its sentence."""
+        words, self.status = self.status, []
+        if not words:
+            return
+        mx.eval([word for _, word in words])
+        for name, word in words:
+            value = int(np.array(word).reshape(-1)[0])
+            if value:
+                self.flags = []
+                raise StepFailed(
+                    name, FailKind.STATUS, detail=sentence_of(value), status_word=value
+                )
+
+    def _judge_finite(self) -> None:
+        flags, self.flags = self.flags, []
+        if not flags:
+            return
+        zeros = np.array(mx.stack([f.zero for f in flags]))
+        bad = np.flatnonzero(zeros != 0)
+        if bad.size:
+            raise self._nonfinite(flags[int(bad[0])])
+
+    def _nonfinite(self, flag: Flag) -> StepFailed:
+        value = flag.step.values[flag.value].astype(mx.float32)
+        if value.shape[0] == flag.step.n_rows != flag.step.n_tokens:
+            value = flag.step.live(value)
+        by_row = value.shape[0] == flag.step.n_tokens
+        first = int(flag.step.positions[0]) if by_row else None
+        found = first_bad(np.array(value), flag.owner, flag.key, first)
+        where = f" at position {found.position}" if found.position is not None else ""
+        detail = f"{found.kind} in {flag.value}{where}, index {list(found.index)}"
+        return StepFailed(flag.stage, FailKind.NONFINITE, seq=flag.key, detail=detail, bad=found)
+
+    # other work
+
+    def catch_up_to(self, number: int) -> None:
+        """Do every item of the work list before `number` that is not a piece."""
+        while self.done < number:
+            work = self.txn.work[self.done]
+            self.done += 1
+            self._do(work)
+        if number < len(self.txn.work):
+            self.done = number + 1
+            piece = self.txn.work[number]
+            if isinstance(piece, Piece) and piece.key in self.anchors:
+                self.regroup()
+
+    def finish_write(self) -> None:
+        """What no piece waited for; without a model the history simply becomes the new one."""
+        if self.txn.session.model is None:
+            self._write_history()
+            return
+        self.catch_up_to(len(self.txn.work))
+        self.bank.history.set_value(self.txn.applied.history)
+
+    def _do(self, work: Work) -> None:
+        if isinstance(work, GoBack):
+            self._go_back(work)
+        elif isinstance(work, Arrive):
+            self._arrive(work)
+        elif isinstance(work, Quiet):
+            effect = self.txn.applied.effects[work.effect]
+            self.bank.history.set_value(self._after(work.effect))
+            self.apply_effect(effect)
+
+    def apply_effect(self, effect: AnyEffect) -> None:
+        """Everything but tokens: what an effect does to the owners of its sequence."""
+        bank, key = self.bank, effect.seq
+        if isinstance(effect, Evicted):
+            self._event(key, "evict", effect.n)
+            bank.changes.regrouped.add(key)
+            if effect.n % bank.history.value.group_size:
+                self.anchors.add(key)
+        elif isinstance(effect, Shifted):
+            self._event(key, "shift", effect.delta)
+            origin = bank.history.origins.get(key, 0)
+            bank.history.set_origin(key, origin + effect.delta if effect.whole else origin)
+        elif isinstance(effect, (Forked, Copied)):
+            self._copy(effect.src, key)
+        elif isinstance(effect, ResetSeq):
+            bank.drop(key)
+        elif isinstance(effect, Saved):
+            self._copy(key, effect.slot)
+        elif isinstance(effect, Restored):
+            self._copy(effect.slot, key)
+        elif isinstance(effect, Moved):
+            self._move(effect)
+
+    def _event(self, key: Key, kind: str, value: int) -> None:
+        bank = self.bank
+        if bank.with_model:
+            lineage = bank.tokens.of(key)
+            bank.tokens.write(key, lineage.with_event(kind, value))  # type: ignore[arg-type]
+            bank.changes.touch(key, lineage.consumed)
+
+    def _copy(self, src: Key, dst: Key) -> None:
+        self.bank.copy(src, dst)
+        (self.anchors.add if src in self.anchors else self.anchors.discard)(dst)
+        if src in self.bank.changes.regrouped:
+            self.bank.changes.regrouped.add(dst)
+
+    def _move(self, effect: Moved) -> None:
+        """Compaction: gather all rows, then scatter them."""
+        for owner in self.bank.positional():
+            for p in owner.places:
+                rows = [owner.read(p.place, ((old, n),)) for old, _, n in effect.moves]
+                mx.eval(rows)
+                for (_, new, n), part in zip(effect.moves, rows, strict=True):
+                    owner.write(p.place, ((new, n),), part)
+        self.bank.changes.cells.extend((new, n) for _, new, n in effect.moves)
+
+    def _write_history(self) -> None:
+        """Without a model: the runs and their origins; the value is whole at the end only."""
+        bank = self.bank
+        was_empty = {k for k in self._keys() if not bank.history.value.of(k).n}
+        for effect in self.txn.applied.effects:
+            if isinstance(effect, Appended):
+                if effect.seq in was_empty:
+                    bank.history.set_origin(effect.seq, effect.start)
+            else:
+                self.apply_effect(effect)
+            empty = effect.is_whole and not isinstance(effect, Moved) and not effect.after.n
+            (was_empty.add if empty else was_empty.discard)(effect.seq)
+            bank.changes.touch(effect.seq, 0)
+        bank.history.set_value(self.txn.applied.history)
+
+    def _keys(self) -> set[int]:
+        return {effect.seq for effect in self.txn.applied.effects}
+
+    # going back in time
+
+    def checkpoint_for(self, work: GoBack) -> Checkpoint | None:
+        """The checkpoint that planning chose, None for the start of the sequence."""
+        if work.origin == 0:
+            return None
+        for mark in self.bank.checkpoints.get(work.key, ()):
+            if mark.count == work.origin:
+                return mark
+        return None
+
+    def _go_back(self, work: GoBack) -> None:
+        bank = self.bank
+        mark = self.checkpoint_for(work)
+        if mark is None and work.origin:
+            raise InvariantBroken("checkpoint", f"one at {work.origin} tokens", "none")
+        values = dict(mark.values) if mark else {}
+        for owner in bank.fixed():
+            owner.replace(work.key, values.get(owner.name, {}))
+        kept = tuple(c for c in bank.checkpoints.get(work.key, ()) if c.count <= work.count)
+        bank.checkpoints[work.key] = kept
+        bank.changes.touch(work.key, work.count)
+
+    def _arrive(self, work: Arrive) -> None:
+        """The replay reached its target: clip the lineage and every mark."""
+        bank = self.bank
+        effect = self.txn.applied.effects[work.effect]
+        bank.history.set_value(self._after(work.effect))
+        if work.count == 0:
+            bank.drop(work.key)
+        else:
+            bank.tokens.write(work.key, bank.tokens.of(work.key).clipped(work.count))
+            bank.mark(work.key)
+            bank.changes.touch(work.key, work.count)
+        if isinstance(effect, Truncated) and not effect.n_left:
+            bank.history.set_origin(work.key, None)
+
+    def _checkpoint(self, key: Key, count: int) -> None:
+        bank = self.bank
+        values = tuple((o.name, dict(o.values.get(key, {}))) for o in bank.fixed())
+        n_bytes = sum(v.nbytes for _, layers in values for v in layers.values())
+        hashed = bank.tokens.of(key).clipped(count).log.hash
+        mark = Checkpoint(count, hashed, values, n_bytes)
+        others = [c for c in bank.checkpoints.get(key, ()) if c.count != count]
+        ring = sorted((*others, mark), key=lambda c: c.count)
+        bank.checkpoints[key] = tuple(ring[-self.txn.session.checkpoints_kept :])
+        self.fresh.append(mark)
+
+    # groups
+
+    def regroup(self) -> None:
+        """Make the groups of every key anew whose anchor moved."""
+        model, anchors = self.txn.session.model, self.anchors
+        self.anchors = set()
+        if model is None:
+            return
+        bank = self.bank
+        groups = cast(GroupOwner, bank.owners["qsa.groups"])
+        for key in sorted(anchors, key=str):
+            look = bank.look(key)
+            bank.changes.regrouped.add(key)
+            bank.changes.touch(key, look.consumed)
+            bank.changes.cells.extend(look.extents)
+            for p in groups.places:
+                for first, pooled in pooled_groups(model, bank, look, p.layer):
+                    groups.put(p.place, look, first, pooled)
+
+    def check_groups(self) -> None:
+        """The device looks at the groups of every changed key. Adds a status word a key."""
+        bank = self.bank
+        if not bank.with_model:
+            return
+        looks = bank.looks()
+        for key, dirty in bank.changes.dirty.items():
+            if key in looks and looks[key].n_live:
+                first = 0 if key in bank.changes.regrouped else max(0, dirty - looks[key].evicted)
+                self.status.append(("compress", group_status(bank, looks[key], first, self.device)))
+
+    def check_group_rows(self, owner: GroupOwner) -> None:
+        """The table reaches every last member. Raises: InvariantBroken."""
+        for look in self.bank.looks().values():
+            top = max((cell + count for cell, count in look.extents), default=0)
+            if owner.places and top > owner.n_alloc:
+                raise InvariantBroken(
+                    f"table of {owner.name}", f"at least {top} cells", f"{owner.n_alloc}"
+                )
+
+    def check_finite_owners(self, stage: str = "verify") -> None:
+        """Rows that lifecycle work made without a graph stage are finite, too.
+
+        Raises: StepFailed of kind nonfinite naming owner, sequence and position.
+        """
+        bank, looks = self.bank, self.bank.looks()
+        suspects: list[tuple[FixedOwner, Key, int, mx.array]] = []
+        for key in bank.changes.dirty:
+            if key not in looks:
+                continue
+            for owner in bank.fixed():
+                for layer, value in owner.values.get(key, {}).items():
+                    if mx.issubdtype(value.dtype, mx.floating):
+                        suspects.append((owner, key, layer, value))
+        if not suspects:
+            return
+        sums = np.array(mx.stack([mx.sum(v * 0).astype(mx.float32) for *_, v in suspects]))
+        for index in np.flatnonzero(sums != 0):
+            owner, key, layer, value = suspects[int(index)]
+            found = first_bad(np.array(value.astype(mx.float32)), owner.name, _seq(key), None)
+            raise StepFailed(
+                stage,
+                FailKind.NONFINITE,
+                seq=_seq(key),
+                detail=f"{found.kind} in {owner.name} of layer {layer}, index {list(found.index)}",
+                bad=found,
+            )
+
+
+def first_bad(
+    values: npt.NDArray[Any], owner: str | None, seq: int, first: int | None
+) -> BadValue:
+    """Kind and place of the first value that is not finite, row-major.
+
+    Args:
+        first: position of row 0 when rows are positions, else None.
+    """
+    flat = np.flatnonzero(~np.isfinite(values))
+    index = tuple(int(i) for i in np.unravel_index(int(flat[0]), values.shape))
+    value = float(values[index])
+    kind = "NaN" if np.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    position = None if first is None or not index else first + index[0]
+    return BadValue(kind, owner, seq, position, index)
+
+
+def sentence_of(word: int) -> str:
+    """What a person reads for a status word."""
+    return "; ".join(text for bit, text in SENTENCES.items() if word & bit) or f"bits {word:#x}"
+
+
+def _seq(key: Key) -> int:
+    return key if isinstance(key, int) else -1
