@@ -111,9 +111,7 @@ class Planner:
 
     def plan(self, applied: Applied, vocab_size: int) -> list[Work]:
         """The work of all effects, in order."""
-        for number, (effect, state) in enumerate(
-            zip(applied.effects, applied.states, strict=True)
-        ):
+        for number, (effect, state) in enumerate(zip(applied.effects, applied.states, strict=True)):
             self._effect(number, effect, state, vocab_size)
         return self.work
 
@@ -221,9 +219,7 @@ class Planner:
         if count != source.lineage.consumed:
             self._go_back(number, effect, effect.seq, line, count)
 
-    def _go_back(
-        self, number: int, effect: AnyEffect, key: int, line: _Line, count: int
-    ) -> None:
+    def _go_back(self, number: int, effect: AnyEffect, key: int, line: _Line, count: int) -> None:
         lineage = line.lineage
         if count == lineage.consumed:
             self.work.append(Quiet(number))

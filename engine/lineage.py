@@ -126,8 +126,7 @@ class Lineage:
         if count == 0:
             return Lineage.empty()
         events = tuple(
-            event if event.count <= count else replace(event, count=count)
-            for event in self.events
+            event if event.count <= count else replace(event, count=count) for event in self.events
         )
         return Lineage(self.log.cut(count), events, self.evicted)
 

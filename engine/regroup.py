@@ -47,8 +47,10 @@ def group_status(bank: Bank, look: Look, first_live: int, backend: str) -> mx.ar
     size = look.group_size
     first = max(0, first_live // size - 1)
     start = first * size
-    held = bank.history.value.of(look.key) if isinstance(look.key, int) else (
-        bank.history.value.slots[look.key]
+    held = (
+        bank.history.value.of(look.key)
+        if isinstance(look.key, int)
+        else (bank.history.value.slots[look.key])
     )
     # ordinals and positions differ by a constant of the sequence
     base = held.run.start - look.evicted

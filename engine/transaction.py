@@ -84,7 +84,6 @@ class Transaction:
     work: list[Work]
     fast: bool
     cancel: CancelToken
-    wrap: Wrap | None = None
     keep_logits: bool = False
     logits: list[mx.array] = field(default_factory=list)
     records: list[StageRecord] = field(default_factory=list)
@@ -94,7 +93,12 @@ class Transaction:
 
     def __post_init__(self) -> None:
         self.worker = Worker(self)
-        self.records = [StageRecord(s) for s in build_plan(self._stages(), self.wrap)]
+        self.records = [StageRecord(stage) for stage in build_plan(self._stages())]
+
+    def rewrap(self, wrap: Wrap) -> None:
+        """Build the plan differently, before its first stage runs: every stage through `wrap`."""
+        stages = build_plan((record.stage for record in self.records), wrap)
+        self.records = [StageRecord(stage) for stage in stages]
 
     # the plan
 
@@ -132,9 +136,11 @@ class Transaction:
             tile = model.backend.tile_rows
             for piece in (w for w in self.work if isinstance(w, Piece)):
                 rows = -(-len(piece.tokens) // tile) * tile + tile
-                needed = max(needed, self._table_bytes() + piece_bytes(
-                    model.config, rows, piece.at + len(piece.tokens)
-                ))
+                needed = max(
+                    needed,
+                    self._table_bytes()
+                    + piece_bytes(model.config, rows, piece.at + len(piece.tokens)),
+                )
         admit(needed, self.session_bytes(), self.session.budget_bytes)
         private.catch_up(pair.public_bank)
         for owner in private.positional():
@@ -257,4 +263,3 @@ def as_step_failure(stage: str, error: BaseException) -> BaseException:
         return error
     kind = FailKind.OOM if isinstance(error, MemoryError) else FailKind.STRUCTURAL
     return StepFailed(stage, kind, detail=f"{type(error).__name__}: {error}")
-

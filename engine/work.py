@@ -154,7 +154,12 @@ class Worker:
         held = bank.history.value.of(key)
         lineage = bank.tokens.of(key)
         look = Look(
-            key, before + n, piece.at + n, lineage.log.hash, held.extents, bank.history.value.group_size
+            key,
+            before + n,
+            piece.at + n,
+            lineage.log.hash,
+            held.extents,
+            bank.history.value.group_size,
         )
         first = int(positions[0]) - before
         self.state = PrivateState(bank, look, new, n, first, piece.replay)
@@ -470,9 +475,7 @@ class Worker:
             )
 
 
-def first_bad(
-    values: npt.NDArray[Any], owner: str | None, seq: int, first: int | None
-) -> BadValue:
+def first_bad(values: npt.NDArray[Any], owner: str | None, seq: int, first: int | None) -> BadValue:
     """Kind and place of the first value that is not finite, row-major.
 
     Args:

@@ -14,6 +14,7 @@ import mlx.core as mx
 import numpy as np
 
 from engine.graph.backend import GROUP_BLOCK
+from engine.graph.model import Model
 from engine.graph.numeric import largest, rms
 from engine.graph.rotary import rotate
 from engine.stage import Step
@@ -47,19 +48,23 @@ def partition(step: Step, layer: int) -> None:
 def pool(step: Step, layer: int) -> None:
     """Pooled keys of the groups that this chunk completes (a row of zeros if it completes none)."""
     c, p = step.model.config, f"layer.{layer}.qsa."
-    w = step.model.layers[layer].qsa
-    assert w is not None
     r, d = c.group_size, c.indexer_head_dim
     first, stop = step.n_live_before // r, step.n_live // r
     if first == stop:
         step.values[p + "pooled"] = mx.zeros((1, d), step.model.dtype)
         return
     raw = step.state.rows("qsa.index", layer, "raw", first * r, stop * r)
-    raw = raw.reshape(stop - first, r, d).astype(mx.float32)
-    mean = step.model.backend.sum_middle(raw) / r
-    pooled = rms(mean, w.index_k_norm, c.rms_norm_eps).astype(step.model.dtype)
+    pooled = pooled_keys(step.model, layer, raw.reshape(stop - first, r, d))
     step.values[p + "pooled"] = pooled
     step.state.put_groups(layer, first, pooled)
+
+
+def pooled_keys(model: Model, layer: int, raw: mx.array) -> mx.array:
+    """[n, r, d] raw index keys of whole groups to [n, d]: mean in float32, then norm."""
+    w = model.layers[layer].qsa
+    assert w is not None
+    mean = model.backend.sum_middle(raw.astype(mx.float32)) / raw.shape[1]
+    return rms(mean, w.index_k_norm, model.config.rms_norm_eps).astype(model.dtype)
 
 
 def select(step: Step, layer: int) -> None:

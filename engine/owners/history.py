@@ -15,7 +15,6 @@ from engine.owner import Changes, Key, Looks, OwnerSpec
 from engine.owners.layout import Layout
 from engine.owners.positional import PositionalOwner
 
-
 ORDINAL: Final = (-1, "ordinal")
 """Table of the consumed index of the token in each cell: what the device knows of the order.
 

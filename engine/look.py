@@ -1,0 +1,277 @@
+"""Snapshots and records: frozen values made from a session for the outside."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.bank import Bank
+from engine.cells import n_cells_in
+from engine.derive import Quiet, Work
+from engine.effects import Appended, Applied
+from engine.errors import Rejected, StepFailed
+from engine.opjson import to_json
+from engine.ops import Append, Fail, Op
+from engine.ops import Transaction as Batch
+from engine.owner import Look
+from engine.owners import OWNERS
+from engine.owners.groups import GroupOwner
+from engine.owners.positional import PositionalOwner
+from engine.snapshot import (
+    Digests,
+    OpenView,
+    OwnerView,
+    PartView,
+    Record,
+    SequenceView,
+    SlotView,
+    Snapshot,
+)
+from engine.terms import FailKind
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.transaction import Transaction
+
+LONG: Final = 64
+"""A list of integers longer than this is told as first, last and count."""
+
+
+def quiet_work(applied: Applied) -> list[Work]:
+    """Work for effects that run no tokens."""
+    return [Quiet(number) for number in range(len(applied.effects))]
+
+
+def first_difference(before: Digests, after: Digests) -> str:
+    """Name of the first owner whose digest differs."""
+    return next((a for (a, x), (_, y) in zip(before, after, strict=False) if x != y), "nothing")
+
+
+def short_json(value: Any) -> Any:
+    """An op as JSON with long integer lists shortened, for a journal line."""
+    if isinstance(value, dict):
+        return {key: short_json(part) for key, part in value.items()}
+    if isinstance(value, list) and len(value) > LONG and isinstance(value[0], int):
+        return {"first": value[0], "last": value[-1], "count": len(value)}
+    return [short_json(part) for part in value] if isinstance(value, list) else value
+
+
+def sequence_views(bank: Bank, seqs: set[int] | None = None) -> tuple[SequenceView, ...]:
+    """Every sequence with content, by number; of `seqs` the empty ones, too."""
+    looks = bank.sequence_looks()
+    keys = sorted({k for k in looks if isinstance(k, int)} | (seqs or set()))
+    return tuple(sequence_view(bank, key) for key in keys)
+
+
+def sequence_view(bank: Bank, key: int) -> SequenceView:
+    """One sequence."""
+    look, history = bank.look(key), bank.history.value
+    run = history.of(key).run
+    origin = bank.history.origins.get(key, run.start)
+    evicted = look.evicted if bank.with_model else max(0, run.start - origin)
+    return SequenceView(
+        key,
+        run.start,
+        run.stop,
+        history.group_size,
+        look.n_groups,
+        look.n_live - look.n_groups * history.group_size,
+        look.extents,
+        look.consumed if bank.with_model else look.n_live + evicted,
+        evicted if look.n_live or look.consumed else 0,
+        max(0, run.start - evicted) if look.n_live else 0,
+        part_views(bank, look, run.start),
+    )
+
+
+def part_views(bank: Bank, look: Look, start: int) -> tuple[PartView, ...]:
+    """How far every owner reaches for one key."""
+    found: list[PartView] = []
+    for owner in bank.owners.values():
+        mark = owner.marks.get(look.key)
+        for layer in owner.layers() or ((-1,) if owner.name in ("history", "tokens") else ()):
+            if isinstance(owner, GroupOwner):
+                n = look.n_groups
+                found.append(PartView(owner.name, layer, 0 if n else None, n - 1 if n else None, n))
+                continue
+            consumed = mark.consumed if mark else (look.n_live if not bank.with_model else 0)
+            last = start + consumed - look.evicted - 1
+            if not consumed or last < start:
+                found.append(PartView(owner.name, layer, None, None, 0))
+            elif isinstance(owner, PositionalOwner):
+                found.append(PartView(owner.name, layer, start, last, consumed - look.evicted))
+            else:
+                found.append(PartView(owner.name, layer, last, last, consumed))
+    return tuple(found)
+
+
+def owner_views(engine: Engine, by_layer: bool = True) -> tuple[OwnerView, ...]:
+    """Every owner in both banks, from sealed digests."""
+    pair = engine.pair
+    public, private = pair.public_bank, pair.private_bank
+    sealed = dict(public.digests())
+    layers: dict[str, list[tuple[int, str]]] = {}
+    if by_layer:
+        for name, value in public.digests(by_layer=True):
+            base, _, layer = name.partition(".layer.")
+            if layer:
+                layers.setdefault(base, []).append((int(layer), value))
+    open_txn = engine.open is not None
+    stale = private.txn != public.txn or private.spoiled or bool(private.touched.dirty)
+    state = "in flight" if open_txn else "stale" if stale else "same"
+    if open_txn and engine.open is not None and engine.open.next_stage == "":
+        state = "sealed"
+    n_stale = n_cells_in(tuple(public.changes.cells)) if stale else 0
+    units = {spec.name: spec.unit for spec in OWNERS}
+    return tuple(
+        OwnerView(
+            name,
+            units[name],
+            owner.n_bytes(),
+            sealed[name],
+            sealed[name] if state == "same" else "",
+            state,
+            n_stale if isinstance(owner, PositionalOwner) else 0,
+            tuple(layers.get(name, ())),
+        )
+        for name, owner in public.owners.items()
+    )
+
+
+def slot_views(bank: Bank) -> tuple[SlotView, ...]:
+    """Every slot."""
+    found = []
+    for name, held in sorted(bank.history.value.slots.items()):
+        look = bank.look(name)
+        row_bytes = sum(p.n_bytes for o in bank.positional() for p in o.places)
+        fixed = sum(v.nbytes for o in bank.fixed() for v in o.values.get(name, {}).values())
+        size = row_bytes * look.n_live + fixed
+        found.append(SlotView(name, held.run.start, held.run.stop, look.consumed, size))
+    return tuple(found)
+
+
+def open_view(engine: Engine) -> OpenView | None:
+    """The transaction in flight."""
+    txn = engine.open
+    if txn is None:
+        return None
+    appended = [e for e in txn.applied.effects if isinstance(e, Appended)]
+    extents = tuple(extent for e in appended for extent in e.extents)
+    start = appended[0].start if appended else 0
+    stop = appended[-1].start + appended[-1].n if appended else 0
+    n = sum(e.n for e in appended)
+    return OpenView(txn.number, txn.op.name, txn.op.seq, n, start, stop, extents, txn.next_stage)
+
+
+def snapshot_of(engine: Engine) -> Snapshot:
+    """The public state, and what is known of the private bank."""
+    bank, history = engine.pair.public_bank, engine.pair.public_bank.history.value
+    used = sum(o.n_bytes() for b in engine.pair.banks for o in b.owners.values())
+    used += sum(c.n_bytes for marks in bank.checkpoints.values() for c in marks)
+    return Snapshot(
+        engine.n_records,
+        bank.txn,
+        engine.flips,
+        engine.pair.public,
+        history.group_size,
+        history.capacity,
+        history.window,
+        history.n_cells,
+        sequence_views(bank),
+        slot_views(bank),
+        owner_views(engine),
+        engine.model.backend.name if engine.model else "none",
+        engine.name,
+        engine.mode,
+        engine.exact,
+        engine.session.budget_bytes,
+        used,
+        open_view(engine),
+        engine.broken,
+    )
+
+
+def record_of(
+    engine: Engine,
+    op: Op,
+    error: Rejected | StepFailed | None,
+    txn: Transaction | None,
+    before: Digests,
+    after: Digests,
+    duration_ns: int,
+) -> Record:
+    """One journal line."""
+    bank = engine.pair.public_bank
+    appended = [e for e in txn.applied.effects if isinstance(e, Appended)] if txn else []
+    common: dict[str, Any] = {
+        "number": engine.n_records,
+        "txn": txn.number if txn else None,
+        "op": op.name,
+        "seq": op.seq,
+        "op_json": json.dumps(short_json(to_json(op)), separators=(",", ":")),
+        "n_tokens": sum(e.n for e in appended) if txn else n_positions(op),
+        "duration_ns": duration_ns,
+        "public_bank": engine.pair.public,
+        "flips": engine.flips,
+        "stages": txn.views() if txn else (),
+        "digests_before": before,
+        "digests_after": after,
+        "sequences": sequence_views(bank),
+        "wall_ns": time.time_ns(),
+    }
+    if error is None:
+        written = tuple(extent for e in appended for extent in e.extents)
+        span = (appended[0].start, appended[-1].start + appended[-1].n) if appended else None
+        return Record(
+            result="ok",
+            outcome="ok",
+            sentence=told(op, appended),
+            cells_written=written,
+            positions_written=span,
+            **common,
+        )
+    if isinstance(error, Rejected):
+        return Record(
+            result=f"rejected: {error.reason}",
+            outcome="rejected",
+            sentence=str(error),
+            reason=str(error.reason),
+            expected=error.expected,
+            given=error.given,
+            nearest=error.nearest,
+            **common,
+        )
+    bad = error.bad
+    value = ""
+    if bad is not None:
+        where = f" position {bad.position}" if bad.position is not None else ""
+        value = f"{bad.kind} in {bad.owner or error.stage} sequence {bad.seq}{where}"
+    return Record(
+        result=f"rejected: {error.kind}",
+        outcome="cancelled" if error.kind is FailKind.CANCEL else "failed",
+        sentence=str(error),
+        stage=error.stage,
+        kind=str(error.kind),
+        reason=str(error.kind),
+        bad_value=value,
+        **common,
+    )
+
+
+def told(op: Op, appended: list[Appended]) -> str:
+    """A sentence for an op that was published."""
+    if appended:
+        n = sum(e.n for e in appended)
+        first, last = appended[0].start, appended[-1].start + appended[-1].n - 1
+        return f"{op.name} on sequence {op.seq}: {n:,} positions, {first:,} to {last:,}"
+    return f"{op.name} on sequence {op.seq}"
+
+
+def n_positions(op: Op) -> int:
+    """Positions that an op asks to append."""
+    if isinstance(op, Append):
+        return len(op.positions)
+    if isinstance(op, Batch):
+        return sum(n_positions(inner) for inner in op.ops)
+    return n_positions(op.during) if isinstance(op, Fail) else 0
