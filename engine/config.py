@@ -8,7 +8,6 @@ anything is allocated.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -312,10 +311,9 @@ def _check_ratios(f: _Fields, c: Config) -> None:
         raise f.bad("num_experts_per_tok", f"at most {c.num_experts}", c.num_experts_per_tok)
     if not c.ple_layers:
         return
-    if c.ngram_heads > MAX_SMALL or c.ngram_heads * len(c.ple_layers) > 16 * MAX_SMALL:
+    if c.ngram_heads > MAX_SMALL or c.ngram_heads * len(c.ple_layers) > 4 * MAX_SMALL:
         raise f.bad("heads_per_ngram", f"at most {MAX_SMALL} n-gram heads", c.ngram_heads)
     if c.ple_embed_dim % c.ngram_heads:
         raise f.bad("ple_embed_dim", f"a multiple of {c.ngram_heads} n-gram heads", c.ple_embed_dim)
     if c.ple_conv_kernel_size * c.ngram_size > MAX_SMALL:
         raise f.bad("ple_conv_kernel_size", f"a window of at most {MAX_SMALL} rows", c.ngram_size)
-    assert math.isfinite(c.rope_theta)

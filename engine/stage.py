@@ -66,7 +66,8 @@ class Step:
     Rows of every float in `values` are padded to whole tiles of the backend: token t of the chunk
     stands in row `lead + t` of `n_rows` (lead = consumed % tile_rows), so a token has the same
     slot of its tile for any cut. Other rows are padding: finite, and without any influence.
-    Exceptions have exactly T rows: "logits", integers, and what is appended to an owner.
+    Exceptions have exactly T rows ("logits", chosen experts, what is appended to an owner) or the
+    rows of `queries` (index scores, chosen groups, attention before its output product).
     """
 
     model: Model
@@ -101,6 +102,13 @@ class Step:
             )
         self.lead = self.consumed % tile
         self.n_rows = -(-(self.lead + self.n_tokens) // tile) * tile
+
+    @property
+    def queries(self) -> slice:
+        """The padded rows in whole query tiles that hold the chunk's tokens."""
+        rows = self.model.backend.query_rows
+        stop = -(-(self.lead + self.n_tokens) // rows) * rows
+        return slice(self.lead // rows * rows, stop)
 
     @property
     def n_live(self) -> int:

@@ -211,6 +211,7 @@ class _Loader:
         c = self.config
         h, wide = c.hidden_size, c.stream_width
         e, shape = p + "ple_embedding.", (c.hc_count, c.hidden_size)
+        self._check_heads(e)
         sizes, offsets, rows = ple_hash.table_sizes(c, module)
         return PleWeights(
             multipliers=self._constant(e + "layer_multipliers", ple_hash.multipliers(c, module)),
@@ -226,6 +227,19 @@ class _Loader:
             norm_conv=self._norm(p + "norm_conv.weight", wide, *shape),
             conv=self._conv(p + "conv1d.weight", wide, c.ple_conv_kernel_size),
         )
+
+    def _check_heads(self, p: str) -> None:
+        """Cheap shapes first: finding the primes of a made-up number of heads takes seconds."""
+        heads = self.config.ngram_heads
+        for name in ("ngram_heads_vocab_sizes", "ngram_heads_offsets"):
+            full = self.prefix + p + name
+            if self.tensors.has(full) and self.tensors.shape(full) != (heads,):
+                raise Malformed(
+                    self.tensors.path(full),
+                    full,
+                    f"shape [{heads}]",
+                    f"{list(self.tensors.shape(full))}",
+                )
 
     def _constant(self, name: str, computed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Integers that follow from the configuration; a stored copy must agree."""

@@ -10,6 +10,7 @@ import math
 from typing import Final
 
 import mlx.core as mx
+import numpy as np
 
 from engine.graph.hyper import inject
 from engine.graph.index import complete_groups, live_index
@@ -53,7 +54,8 @@ def project(step: Step, layer: int) -> None:
 
 def query_angles(step: Step) -> Angles:
     """[R, 1, R/2] angles at the tokens' positions, for any number of heads."""
-    index = step.once("live_index", lambda: live_index(step))
+    token = np.clip(np.arange(step.n_rows) - step.lead, 0, step.n_tokens - 1)
+    index = mx.array((token + step.n_live_before).astype(np.int32))
     cos, sin = step.model.rotary.table(step.first_position, 1, step.n_live)
     return mx.take(cos, index, axis=0)[:, None], mx.take(sin, index, axis=0)[:, None]
 
@@ -64,20 +66,22 @@ def attend(step: Step, layer: int) -> None:
     w = step.model.layers[layer].qsa
     assert w is not None
     index, seen = visible(step, step.values[p + "groups"])
-    q = step.values[p + "q"] / math.sqrt(c.head_dim)
+    q = step.values[p + "q"][step.queries] / math.sqrt(c.head_dim)
     rows = step.model.backend.query_rows
     per_row = index.shape[1] * c.num_key_value_heads * c.head_dim
     rows *= max(1, MAX_GATHER_ELEMENTS // (per_row * rows))
     parts = []
-    for start in range(0, step.n_rows, rows):
+    for start in range(0, q.shape[0], rows):
         part = slice(start, start + rows)
         k, v = _gather(step, layer, index[part])
         parts.append(step.model.backend.attention(q[part], k, v, seen[part]))
-    out = parts[0] if len(parts) == 1 else mx.concatenate(parts)
+    mixed = parts[0] if len(parts) == 1 else mx.concatenate(parts)
+    outside = (step.queries.start, step.n_rows - step.queries.stop)
+    out = mx.pad(mixed, [outside, (0, 0), (0, 0)]) if any(outside) else mixed
     gate = mx.sigmoid(step.values[p + "gate"].astype(mx.float32))
     gated = (out * gate).reshape(step.n_rows, -1).astype(step.model.dtype)
     block = step.model.backend.linear(gated, w.out)
-    step.values |= {p + "mixed": out, f"layer.{layer}.mixer_out": block}
+    step.values |= {p + "mixed": mixed, f"layer.{layer}.mixer_out": block}
     inject(step, f"layer.{layer}.mixer_inject", block)
 
 
@@ -85,8 +89,8 @@ def visible(step: Step, groups: mx.array) -> tuple[mx.array, mx.array]:
     """Live indexes that every query attends to, and which of them are meant.
 
     Args:
-        groups: [R, topk] chosen groups, ascending, the complete ones first.
-    Returns: [R, topk*r + r-1] int32 and bool: members of the groups, then the raw tail. What is
+        groups: [Q, topk] chosen groups, ascending, the complete ones first.
+    Returns: [Q, topk*r + r-1] int32 and bool: members of the groups, then the raw tail. What is
     not meant points at the query's own token.
     """
     r = step.model.config.group_size
@@ -102,7 +106,7 @@ def visible(step: Step, groups: mx.array) -> tuple[mx.array, mx.array]:
 
 
 def _gather(step: Step, layer: int, index: mx.array) -> tuple[mx.array, mx.array]:
-    """[R, S, Hkv, D] float32 keys, rotated at their positions, and values."""
+    """[Q, S, Hkv, D] float32 keys, rotated at their positions, and values."""
     k = step.state.gather("qsa.kv", layer, "k", index).astype(mx.float32)
     v = step.state.gather("qsa.kv", layer, "v", index).astype(mx.float32)
     cos, sin = step.model.rotary.table(step.first_position, 1, step.n_live)

@@ -208,6 +208,35 @@ class DeviceBackend(Backend):
         return tiles[0] if len(tiles) == 1 else mx.concatenate(tiles)
 
 
+class FixedOrderBackend(DeviceBackend):
+    """A GPU whose library products are not exact in tiles: one kernel, one order of sums."""
+
+    __slots__ = ()
+
+    def prepare(self, weight: mx.array) -> mx.array:
+        return mx.contiguous(weight)
+
+    def linear(self, x: mx.array, weight: mx.array) -> mx.array:
+        return self._kernel(x, weight)
+
+    def expert_linear(self, x: mx.array, weight: mx.array, experts: mx.array) -> mx.array:
+        n, k = experts.shape
+        chosen = mx.take(weight, experts, axis=0)
+        rows = mx.broadcast_to(x[:, :, None], (n, k, 1, x.shape[-1])).astype(mx.float32)
+        return (rows * chosen.astype(mx.float32)).sum(axis=-1).astype(x.dtype)
+
+    def _kernel(self, x: mx.array, weight: mx.array) -> mx.array:
+        from metal import run
+
+        product: mx.array = run("linear", x, weight, backend=self.name)
+        return product
+
+
+def fixed_order(backend: Backend) -> Backend:
+    """The same device with products in one fixed order of sums."""
+    return FixedOrderBackend(backend.name, backend.tile_rows, backend.query_rows)
+
+
 def backend_for(name: str = "auto") -> Backend:
     """The backend of a device: auto, cpu, metal or cuda.
 

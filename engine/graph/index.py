@@ -68,7 +68,7 @@ def pooled_keys(model: Model, layer: int, raw: mx.array) -> mx.array:
 
 
 def select(step: Step, layer: int) -> None:
-    """Scores [R, G] float32 of all groups, unmasked, and the chosen ones [R, topk] int32.
+    """Scores [Q, G] float32 of all groups, unmasked, and the chosen ones [Q, topk] int32.
 
     Chosen groups ascend; the first `min(topk, complete)` are meant. G is the number of complete
     groups in whole blocks, the rest zeros.
@@ -82,7 +82,7 @@ def select(step: Step, layer: int) -> None:
         cos, sin = step.model.rotary.table(step.first_position, c.group_size, n_groups)
         keys = rotate(keys, (cos[:n_groups], sin[:n_groups]))
         pooled = mx.pad(keys, [(0, padded - n_groups), (0, 0)])
-    scores = step.model.backend.index_scores(step.values[p + "index_q"], pooled)
+    scores = step.model.backend.index_scores(step.values[p + "index_q"][step.queries], pooled)
     scores = scores / math.sqrt(c.indexer_head_dim)
     complete = step.once("complete", lambda: complete_groups(step))
     legal = mx.arange(padded, dtype=mx.int32) < complete
@@ -93,12 +93,13 @@ def select(step: Step, layer: int) -> None:
 
 
 def live_index(step: Step) -> mx.array:
-    """[R] int32 live index of every row's token; padding rows have their neighbour's."""
-    token = np.clip(np.arange(step.n_rows) - step.lead, 0, step.n_tokens - 1)
+    """[Q] int32 live index of every query row's token; padding rows have their neighbour's."""
+    rows = np.arange(step.queries.start, step.queries.stop)
+    token = np.clip(rows - step.lead, 0, step.n_tokens - 1)
     return mx.array((token + step.n_live_before).astype(np.int32))
 
 
 def complete_groups(step: Step) -> mx.array:
-    """[R, 1] int32 complete groups that every row's token may see."""
+    """[Q, 1] int32 complete groups that every row's token may see."""
     live: mx.array = step.once("live_index", lambda: live_index(step))
     return ((live + 1) // step.model.config.group_size)[:, None]

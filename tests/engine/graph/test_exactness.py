@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine.graph.backend import DeviceBackend
+from engine.weights import load_model
 from tests.helpers import golden
 from tests.helpers.golden import Runner
 
@@ -65,3 +67,14 @@ def test_cuts_far_from_position_zero(first: int) -> None:
     whole = outcome(Runner(model, first), [list(tokens)])
     parts = list(golden.cut(tokens, golden.feeds(name, "chunks1")))
     assert same_bytes(whole, outcome(Runner(model, first), parts)) == []
+
+
+@pytest.mark.parametrize("name", golden.MODELS)
+def test_tiles_and_calls_of_a_gpu_backend_are_exact_and_right(name: str) -> None:
+    tokens = golden.arrays(name, "full")["tokens"]
+    model = load_model(golden.MODELS[name], backend=DeviceBackend("gpu", 16, 4))
+    whole = outcome(Runner(model), [list(tokens)])
+    assert np.abs(whole["all logits"] - golden.arrays(name, "full")["logits"]).max() <= 2e-5
+    for case in ("token", "chunks1"):
+        parts = list(golden.cut(tokens, golden.feeds(name, case)))
+        assert same_bytes(whole, outcome(Runner(model), parts)) == [], case

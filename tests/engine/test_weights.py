@@ -1,0 +1,325 @@
+"""Loading a model folder: what it accepts, and one clear sentence for what it does not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from engine.config import parse_config, read_config
+from engine.errors import Malformed, Unreadable
+from engine.graph.model import Model
+from engine.weights import load_model, owner_shapes
+from tests.helpers import golden
+from tests.helpers.golden import MODELS, Runner
+
+TINY = MODELS["qwen4exp-tiny"]
+TOKENS = [7, 206, 5, 206, 120, 131, 206, 5, 206, 13, 71]
+
+Tensors = dict[str, mx.array]
+
+
+def stored() -> Tensors:
+    """All tensors of the tiny model."""
+    loaded: Any = mx.load(str(TINY / "model.safetensors"))
+    return loaded
+
+
+def write(folder: Path, tensors: Tensors, **changes: object) -> Path:
+    """A model folder with these tensors and a changed configuration (None takes a field out)."""
+    folder.mkdir(exist_ok=True)
+    config = json.loads((TINY / "config.json").read_text()) | changes
+    config = {k: v for k, v in config.items() if v is not ...}
+    (folder / "config.json").write_text(json.dumps(config))
+    mx.save_safetensors(str(folder / "model.safetensors"), tensors)
+    return folder
+
+
+def config_of(**changes: object) -> dict[str, Any]:
+    """The tiny configuration with changes; ... takes a field out."""
+    config = json.loads((TINY / "config.json").read_text()) | changes
+    return {k: v for k, v in config.items() if v is not ...}
+
+
+def logits(model: Model) -> np.ndarray:
+    return Runner(model).feed(TOKENS)
+
+
+def fused(tensors: Tensors) -> Tensors:
+    """The layout of experts with one tensor for all."""
+    out = {k: v for k, v in tensors.items() if ".experts." not in k}
+    for layer in range(4):
+        p = f"model.layers.{layer}.mlp.experts."
+        each = [[tensors[f"{p}{e}.{w}_proj.weight"] for e in range(8)] for w in ("gate", "up")]
+        halves = [mx.stack(part) for part in each]
+        out[p + "gate_up_proj"] = mx.concatenate(halves, axis=1)
+        out[p + "down_proj"] = mx.stack([tensors[f"{p}{e}.down_proj.weight"] for e in range(8)])
+    return out
+
+
+def multimodal(tensors: Tensors) -> Tensors:
+    """Names of a checkpoint that has a vision part, too."""
+    named = {
+        k.replace("model.", "model.language_model.", 1) if k.startswith("model.") else k: v
+        for k, v in tensors.items()
+    }
+    return named | {"model.visual.patch.weight": mx.zeros((2, 3))}
+
+
+def whole_table(tensors: Tensors) -> Tensors:
+    """The n-gram table in one piece."""
+    p = "model.layers.1.ple.ple_embedding.ngram_embedding."
+    out = {k: v for k, v in tensors.items() if not k.startswith(p)}
+    return out | {p + "weight": mx.concatenate([tensors[f"{p}shard_{i}.weight"] for i in range(4)])}
+
+
+def without_constants(tensors: Tensors) -> Tensors:
+    """Without the integers that follow from the configuration."""
+    ends = ("layer_multipliers", "ngram_heads_offsets", "ngram_heads_vocab_sizes")
+    return {k: v for k, v in tensors.items() if not k.endswith(ends)}
+
+
+@pytest.mark.parametrize("change", [fused, multimodal, whole_table, without_constants])
+def test_other_layouts_are_the_same_model(
+    change: Callable[[Tensors], Tensors], tmp_path: Path
+) -> None:
+    model = load_model(write(tmp_path, change(stored())))
+    assert logits(model).tobytes() == logits(golden.model("qwen4exp-tiny")).tobytes()
+
+
+def test_text_config_of_a_multimodal_folder(tmp_path: Path) -> None:
+    write(tmp_path, multimodal(stored()))
+    outer = {"model_type": "qwen4_exp", "text_config": config_of(), "vision_config": {}}
+    (tmp_path / "config.json").write_text(json.dumps(outer))
+    assert logits(load_model(tmp_path)).tobytes() == logits(load_model(TINY)).tobytes()
+
+
+def test_sharded_files_with_an_index(tmp_path: Path) -> None:
+    tensors = stored()
+    write(tmp_path, {})
+    (tmp_path / "model.safetensors").unlink()
+    names = sorted(tensors)
+    weight_map = {}
+    for part in range(3):
+        file = f"model-{part + 1:05}-of-00003.safetensors"
+        mine = names[part::3]
+        mx.save_safetensors(str(tmp_path / file), {n: tensors[n] for n in mine})
+        weight_map |= dict.fromkeys(mine, file)
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    assert logits(load_model(tmp_path)).tobytes() == logits(load_model(TINY)).tobytes()
+    (tmp_path / "model-00002-of-00003.safetensors").unlink()
+    with pytest.raises(Unreadable, match=r"model-00002-of-00003.safetensors: no such file"):
+        load_model(tmp_path)
+    index.write_text(json.dumps({"weight_map": {"a": "../other.safetensors"}}))
+    with pytest.raises(Malformed, match="expected a file beside the index"):
+        load_model(tmp_path)
+
+
+def test_tied_head_is_the_embedding(tmp_path: Path) -> None:
+    tensors = stored()
+    tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"]
+    untied = load_model(write(tmp_path / "a", tensors))
+    del tensors["lm_head.weight"]
+    tied = load_model(write(tmp_path / "b", tensors, tie_word_embeddings=True))
+    assert logits(tied).tobytes() == logits(untied).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_is_close_and_says_its_dtype(dtype: str, tmp_path: Path) -> None:
+    half = {"bfloat16": mx.bfloat16, "float16": mx.float16}[dtype]
+    tensors = {k: v.astype(half) if v.dtype == mx.float32 else v for k, v in stored().items()}
+    model = load_model(write(tmp_path, tensors))
+    assert model.dtype == half
+    # digits of the weights are lost (8 or 11 bits are kept), none of the structure
+    bound = {"bfloat16": 0.4, "float16": 0.05}[dtype]
+    assert np.abs(logits(model) - logits(load_model(TINY))).max() < bound
+    wide = load_model(write(tmp_path, tensors), "float32")
+    assert wide.dtype == mx.float32
+
+
+def test_missing_fields_have_the_defaults_of_the_class() -> None:
+    with pytest.raises(Malformed, match="indexer_n_heads"):
+        parse_config({"model_type": "qwen4_exp_text"})
+    config = parse_config(
+        config_of(layer_types=..., ple_layer_ids=[], output_gate_type=..., hc_lowrank=...)
+    )
+    assert config.layers == ("gdn", "gdn", "gdn", "qsa")
+    assert config.output_gate == "silu"
+    assert (config.hc_lowrank, config.ple_layers) == (320, ())
+
+
+BAD_CONFIGS: list[tuple[dict[str, object], str]] = [
+    ({"model_type": "llama"}, "model_type, expected qwen4_exp_text or qwen4_exp, found llama"),
+    ({"model_type": ...}, "model_type, expected .* found null"),
+    ({"hidden_size": 0}, "hidden_size, expected an integer from 1 to 2147483647, found 0"),
+    ({"hidden_size": 10**18}, "hidden_size"),
+    ({"hidden_size": "64"}, "hidden_size"),
+    ({"hidden_size": 64.0}, "hidden_size"),
+    ({"hidden_size": True}, "hidden_size"),
+    ({"num_hidden_layers": 10**9}, "num_hidden_layers, expected an integer from 1 to 4096"),
+    ({"num_hidden_layers": 5}, "layer_types, expected a list of 5 names"),
+    ({"layer_types": ["linear_attention"] * 3 + ["mamba"]}, r"layer_types\[3\].* found mamba"),
+    ({"layer_types": [[], {}, None, 1]}, r"layer_types\[0\]"),
+    ({"ple_layer_ids": [4]}, "ple_layer_ids, expected only layers of type linear_attention"),
+    ({"ple_layer_ids": [0]}, "ple_layer_ids, expected layer numbers from 1 to 4, found 0"),
+    ({"ple_layer_ids": [5]}, "ple_layer_ids"),
+    ({"ple_layer_ids": "2"}, "ple_layer_ids"),
+    ({"hc_count": 1}, "hc_count"),
+    ({"rms_norm_eps": 0}, "rms_norm_eps, expected a positive number"),
+    ({"rms_norm_eps": float("nan")}, "rms_norm_eps"),
+    ({"rms_norm_eps": float("inf")}, "rms_norm_eps"),
+    ({"num_key_value_heads": 3}, "num_attention_heads, expected a multiple of"),
+    ({"linear_num_key_heads": 3}, "linear_num_value_heads, expected a multiple of"),
+    ({"indexer_budget": 18}, "indexer_budget, expected a multiple of indexer_compress_ratio"),
+    ({"indexer_budget": None}, "indexer_budget"),
+    ({"indexer_kv_heads": 2}, "indexer_kv_heads, expected 1, found 2"),
+    ({"indexer_head_dim": 6}, "indexer_head_dim, expected at least the rotary width 8"),
+    ({"num_experts_per_tok": 9}, "num_experts_per_tok, expected at most 8"),
+    ({"norm_topk_prob": "yes"}, "norm_topk_prob, expected true or false"),
+    ({"output_gate_type": "relu"}, "output_gate_type, expected sigmoid or silu"),
+    ({"hidden_act": "gelu"}, "hidden_act"),
+    ({"attention_bias": True}, "attention_bias"),
+    ({"eos_token_id": None}, "eos_token_id"),
+    ({"eos_token_id": 256}, "eos_token_id, expected a token id below 256"),
+    ({"eos_token_id": []}, "eos_token_id"),
+    ({"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters.rope_type"),
+    ({"rope_parameters": {"rope_theta": -1}}, "rope_theta"),
+    ({"rope_parameters": {"partial_rotary_factor": 1.5}}, "partial_rotary_factor"),
+    ({"rope_parameters": []}, "rope_parameters, expected an object"),
+    ({"ple_embed_dim": 30}, "ple_embed_dim, expected a multiple of 8"),
+    ({"heads_per_ngram": 2**31 - 1}, "heads_per_ngram"),
+    ({"ngram_size": 4096, "heads_per_ngram": 4096}, "heads_per_ngram, expected at most 4096"),
+    ({"text_config": {"model_type": "gemma"}}, "model_type"),
+]
+
+
+@pytest.mark.parametrize(("changes", "sentence"), BAD_CONFIGS)
+def test_bad_configurations_are_named(
+    changes: dict[str, object], sentence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config_of(**changes)))
+    with pytest.raises(Malformed, match=sentence) as raised:
+        load_model(tmp_path)
+    assert str(raised.value).startswith(str(tmp_path / "config.json"))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "7", "\x00", '"a"', "[" * 100_000, "{} {}"])
+def test_a_configuration_that_is_no_object(text: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(Unreadable):
+        load_model(tmp_path)
+
+
+def test_folders_without_the_files(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="not a model folder"):
+        load_model(tmp_path / "none")
+    with pytest.raises(Unreadable, match=r"config\.json: can't be read"):
+        load_model(tmp_path)
+    shutil.copy(TINY / "config.json", tmp_path)
+    with pytest.raises(Unreadable, match="no weights"):
+        load_model(tmp_path)
+    with pytest.raises(ValueError, match="dtype: expected float32, bfloat16, float16, given int8"):
+        load_model(TINY, "int8")
+
+
+@pytest.mark.parametrize("size", [0, 4, 8, 100, 20_000, -1, -4])
+def test_cut_off_weights(size: int, tmp_path: Path) -> None:
+    shutil.copy(TINY / "config.json", tmp_path)
+    content = (TINY / "model.safetensors").read_bytes()
+    (tmp_path / "model.safetensors").write_bytes(content[:size])
+    with pytest.raises(Unreadable, match="not a whole safetensors file") as raised:
+        load_model(tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_header_of_impossible_length(tmp_path: Path) -> None:
+    shutil.copy(TINY / "config.json", tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"\xff" * 8 + b"{}")
+    with pytest.raises(Unreadable, match="not a whole safetensors file"):
+        load_model(tmp_path)
+
+
+ANY = "model.layers.3.self_attn.k_proj.weight"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        (ANY, None, f"tensor, expected {ANY}, found none"),
+        (ANY, mx.zeros((32, 63)), r"k_proj.weight, expected shape \[32, 64\], found \[32, 63\]"),
+        (ANY, mx.zeros((32 * 64,)), "k_proj.weight, expected shape"),
+        (ANY, mx.zeros((32, 64), mx.int8), "k_proj.weight, expected dtype F32 or BF16 or F16"),
+        ("model.embed_tokens.weight", None, "tensor, expected model.embed_tokens.weight"),
+        ("lm_head.weight", None, "tensor, expected lm_head.weight"),
+        ("model.layers.0.mlp.experts.7.up_proj.weight", None, "experts.7.up_proj"),
+        (
+            "model.layers.1.ple.ple_embedding.layer_multipliers",
+            mx.array([1, 3, 5], mx.int64),
+            r"layer_multipliers\[0\], expected \d+, found 1",
+        ),
+        (
+            "model.layers.1.ple.ple_embedding.ngram_heads_offsets",
+            mx.zeros((8,), mx.float32),
+            "ngram_heads_offsets, expected dtype I64, found F32",
+        ),
+        (
+            "model.layers.1.ple.ple_embedding.ngram_embedding.shard_3.weight",
+            None,
+            "expected 896 rows in all, found 672 rows in 3 shards",
+        ),
+        (
+            "model.layers.1.ple.ple_embedding.ngram_embedding.shard_3.weight",
+            mx.zeros((), mx.float32),
+            r"shard_3.weight, expected shape \[0, 4\], found \[\]",
+        ),
+    ],
+)
+def test_wrong_tensors_are_named(
+    name: str, value: mx.array | None, sentence: str, tmp_path: Path
+) -> None:
+    tensors = stored()
+    if value is None:
+        del tensors[name]
+    else:
+        tensors[name] = value
+    with pytest.raises(Malformed, match=sentence):
+        load_model(write(tmp_path, tensors))
+
+
+def test_sizes_of_the_configuration_meet_the_weights_before_anything_is_allocated(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(Malformed, match=r"embed_tokens.weight, expected shape \[256, 1073741824\]"):
+        load_model(write(tmp_path, stored(), hidden_size=2**30, ple_embed_dim=32))
+
+
+@pytest.mark.parametrize("name", golden.MODELS)
+def test_owner_shapes_are_what_the_stages_write(name: str) -> None:
+    model = golden.model(name, "bfloat16")
+    runner = Runner(model)
+    runner.feed([1, 2, 3, 4, 5, 6, 7, 8, 9])
+    state = runner.state
+    found = {(o, n, ""): (tuple(v.shape), v.dtype) for (o, n), v in state.fixed_values.items()}
+    for key, parts in state.positional.items():
+        found[key] = (tuple(parts[0].shape[1:]), parts[0].dtype)
+    for n, rows in state.pooled.items():
+        found["qsa.groups", n, ""] = (tuple(rows[0].shape[1:]), rows[0].dtype)
+    dtypes = {
+        "model": mx.bfloat16,
+        "float32": mx.float32,
+        "int32": mx.int32,
+        "int64": mx.int64,
+    }
+    expected = {
+        (s.owner, s.layer, s.part): (s.shape, dtypes[s.dtype])
+        for s in owner_shapes(read_config(MODELS[name]))
+    }
+    assert found == expected
