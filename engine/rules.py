@@ -200,7 +200,7 @@ def _remove(draft: Draft, op: Remove) -> None:
     stop = span.stop if op.stop is None else op.stop
     hit = [run for p in draft.pieces(op.seq) if (run := p.run.clip(start, stop))]
     if not hit:
-        nearest = min(max(start, span.start), span.stop - 1) if span else None
+        nearest = None if not span else span.start if start <= span.start else span.stop - 1
         ask.refuse(Reason.OUT_OF_RANGE, nearest, start, nearest, _nothing_there(span))
     if not draft.inside and start > span.start and stop < span.stop:
         towards_front = start - span.start <= span.stop - stop
@@ -340,9 +340,9 @@ def _check_source(ask: _Ask, draft: Draft, start: int, stop: int) -> None:
         ask.refuse(Reason.OUT_OF_RANGE, None, start, None, "the source is empty")
     if not span.start <= start < span.stop:
         nearest = min(max(start, span.start), span.stop - 1)
-        ask.refuse(Reason.OUT_OF_RANGE, nearest, start, nearest)
+        ask.refuse(Reason.OUT_OF_RANGE, nearest, start, nearest, f"start at {nearest}")
     nearest = min(max(stop, start + 1), span.stop)
-    ask.refuse(Reason.OUT_OF_RANGE, nearest, stop, nearest)
+    ask.refuse(Reason.OUT_OF_RANGE, nearest, stop, nearest, f"stop at {nearest}")
 
 
 def _reset(draft: Draft, op: Reset) -> None:
@@ -379,20 +379,24 @@ def _transaction(draft: Draft, op: Transaction) -> None:
             refusal.detail = f"{where}: {refusal.detail}" if refusal.detail else where
             refusal.op = op.name
             raise
-    for seq in draft.touched:
-        _check_one_run(_Ask(op.name, seq), draft.pieces(seq), f"result of sequence {seq}")
+    _check_result(draft, op)
+
+
+def _check_result(draft: Draft, op: Transaction) -> None:
+    """Every sequence and slot that the transaction changed is one run: first overlap, then gap."""
+    ends = [(seq, f"result of sequence {seq}", draft.pieces(seq)) for seq in draft.touched]
     for slot in draft.saved:
-        where = f"result in slot {slot!r:.80}"
-        _check_one_run(_Ask(op.name, op.seq), draft.slot(slot) or (), where)
-
-
-def _check_one_run(ask: _Ask, pieces: Pieces, where: str) -> None:
-    runs = sorted(piece.run for piece in pieces)
-    for one, following in pairwise(runs):
-        if one.stop != following.start:
-            ask.refuse(Reason.GAP, one.stop, following.start, one.stop, where)
-    if len(runs) > 1:  # consecutive, but not in the order of the tokens
-        ask.refuse(Reason.OVERLAP, pieces[0].run.stop, pieces[1].run.start, None, where)
+        ends.append((op.seq, f"result in slot {slot!r:.80}", draft.slot(slot) or ()))
+    broken = [(_Ask(op.name, seq), where, pieces) for seq, where, pieces in ends if pieces[1:]]
+    for ask, where, pieces in broken:
+        runs = sorted(piece.run for piece in pieces)
+        if all(one.stop == following.start for one, following in pairwise(runs)):
+            # consecutive, but not in the order of the tokens
+            ask.refuse(Reason.OVERLAP, pieces[0].run.stop, pieces[1].run.start, None, where)
+    for ask, where, pieces in broken:
+        runs = sorted(piece.run for piece in pieces)
+        one, following = next((a, b) for a, b in pairwise(runs) if a.stop != b.start)
+        ask.refuse(Reason.GAP, one.stop, following.start, one.stop, where)
 
 
 _RULES: MappingProxyType[type[PlainOp], Callable[[Draft, Any], None]] = MappingProxyType(
