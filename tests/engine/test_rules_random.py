@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from engine.history import History
-from engine.ops import Append, Copy, EvictFront, Fork, Op, Remove, Rewind, Shift
 from engine.opjson import from_json
+from engine.ops import Append, Copy, EvictFront, Fork, Op, Remove, Rewind, Shift
 from engine.rules import judge
 from engine.terms import MAX_POSITION, Reason
 from tests.helpers.naive import Naive

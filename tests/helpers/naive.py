@@ -7,7 +7,6 @@ Ops come as the plain objects of a case file.
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 LARGEST = 2147483647
@@ -35,7 +34,8 @@ class Naive:
 
     def do(self, op: dict[str, Any]) -> str:
         """Execute an op; `ok` or the reason, and then nothing has changed."""
-        seqs, slots = copy.deepcopy(self.seqs), copy.deepcopy(self.slots)
+        seqs = {seq: dict(held) for seq, held in self.seqs.items()}
+        slots = {slot: dict(held) for slot, held in self.slots.items()}
         try:
             if op["op"] == "transaction":
                 for inner in op["ops"]:

@@ -10,10 +10,11 @@ import random
 from typing import Any
 
 from engine.cells import Extents
-from engine.effects import Applied, Appended, Moved
+from engine.effects import Appended, Applied, Moved
 from engine.errors import Rejected
 from engine.history import History
 from engine.opjson import from_json
+from engine.ops import Op
 from engine.rules import apply, compact
 
 Token = int
@@ -29,11 +30,17 @@ class World:
         self.refusal: Rejected | None = None
         self.applied: Applied | None = None
 
-    def do(self, op: dict[str, Any]) -> str:
+    def branch(self) -> World:
+        """A copy that goes its own way."""
+        other = World(self.history)
+        other.memory, other.next_token = dict(self.memory), self.next_token
+        return other
+
+    def do(self, op: dict[str, Any] | Op) -> str:
         """`ok` or the reason; a refusal leaves history and memory alone."""
         self.refusal = self.applied = None
         try:
-            self.applied = apply(self.history, from_json(op))
+            self.applied = apply(self.history, from_json(op) if isinstance(op, dict) else op)
         except Rejected as refusal:
             self.refusal = refusal
             return str(refusal.reason)
