@@ -29,6 +29,7 @@ import mlx.core as mx
 from metal import host, loader, reference
 from metal.kernels import KERNELS, Kernel
 from metal.launch import Launch
+from metal.reference import dtype_name
 
 if TYPE_CHECKING:
     from metal.check import Row
@@ -72,28 +73,28 @@ def run(name: str, *arrays: Any, backend: str, **parameters: int) -> Any:
         outputs = tuple(host.from_numpy(array, dtype) for array, dtype in pairs)
     else:
         outputs = loader.run(kernel, plan, backend)
-    return _finish(kernel, plan, outputs)
+    return _finish(kernel, plan, backend, outputs)
 
 
 def _out_type(plan: Launch, dtype: str) -> str:
-    return host.dtype_name(plan.inputs[plan.element or 0]) if dtype == "T" else dtype
+    return dtype_name(plan.inputs[plan.element or 0]) if dtype == "T" else dtype
 
 
 def _check_types(kernel: Kernel, plan: Launch) -> None:
-    element = None if plan.element is None else host.dtype_name(plan.inputs[plan.element])
+    element = None if plan.element is None else dtype_name(plan.inputs[plan.element])
     if element is not None and element not in kernel.element_types:
         expected = ", ".join(kernel.element_types)
         raise ValueError(f"{kernel.name}: expected one of {expected}, given {element}")
     for (name, dtype), array in zip(kernel.types.items(), plan.inputs, strict=True):
         wanted = element if dtype == "T" else dtype
-        given = host.dtype_name(array)
+        given = dtype_name(array)
         if given != wanted:
             raise ValueError(f"{kernel.name}, type of {name}: expected {wanted}, given {given}")
 
 
-def _finish(kernel: Kernel, plan: Launch, outputs: tuple[mx.array, ...]) -> Any:
+def _finish(kernel: Kernel, plan: Launch, backend: str, outputs: tuple[mx.array, ...]) -> Any:
     if kernel.finish is not None:
-        return kernel.finish(plan, *outputs)
+        return kernel.finish(plan, backend, *outputs)
     if plan.result_shapes is not None:
         pairs = zip(outputs, plan.result_shapes, strict=True)
         outputs = tuple(array.reshape(shape) for array, shape in pairs)

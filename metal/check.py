@@ -181,7 +181,16 @@ def _gdn_step(element: str) -> Sample:
 
 
 def _linear(element: str) -> Sample:
-    return (_normal(element, 5, 67), _normal(element, 9, 67)), {}
+    return (_normal(element, 5, 300), _normal(element, 9, 300)), {}
+
+
+def _expert_linear(element: str) -> Sample:
+    experts = mx.array([2, 0, 0, 1, 2], mx.int32)
+    return (_normal(element, 5, 300), _normal(element, 3, 9, 300), experts), {}
+
+
+def _sum_parts(_element: str) -> Sample:
+    return (_normal("float32", 5, 3, 7),), {}
 
 
 def _find_nonfinite(element: str) -> Sample:
@@ -202,6 +211,8 @@ SAMPLES: Final[dict[str, Callable[[str], Sample]]] = {
     "indexed_attention": _indexed_attention,
     "gdn_step": _gdn_step,
     "linear": _linear,
+    "expert_linear": _expert_linear,
+    "sum_parts": _sum_parts,
     "find_nonfinite": _find_nonfinite,
     "digest_rows": _digest_rows,
 }

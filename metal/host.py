@@ -26,6 +26,7 @@ import numpy as np
 from metal import source
 from metal.kernels import Kernel
 from metal.launch import Launch
+from metal.reference import dtype_name
 
 FLAGS: Final = (
     "-std=c++17",
@@ -151,13 +152,6 @@ def _call(
 
 def _addresses(arrays: list[np.ndarray[Any, Any]]) -> Any:
     return (ctypes.c_void_p * max(1, len(arrays)))(*[array.ctypes.data for array in arrays])
-
-
-def dtype_name(array: Any) -> str:
-    """Name of an MLX or NumPy array's data type, such as `bfloat16`."""
-    if isinstance(array, mx.array):
-        return str(array.dtype).rsplit(".", 1)[-1]
-    return str(array.dtype.name)
 
 
 def carrier(name: str) -> str:

@@ -45,6 +45,7 @@ class Kernel:
     element_types: tuple[str, ...] = FLOATS
     strided: bool = False
     finish: Callable[..., Any] | None = None
+    """Makes the results of plan, target and raw outputs."""
 
     @property
     def text(self) -> str:
@@ -52,12 +53,19 @@ class Kernel:
         return files("metal").joinpath("src", f"{self.name}.metal").read_text(encoding="utf-8")
 
 
-def _fold_places(launched: launch.Launch, places: mx.array, kinds: mx.array) -> Any:
-    return reference.fold_places(places, kinds, launched.params[0])
+def _fold_places(plan: launch.Launch, _target: str, places: mx.array, kinds: mx.array) -> Any:
+    return reference.fold_places(places, kinds, plan.params[0])
 
 
-def _fold_words(_launched: launch.Launch, words: mx.array) -> Any:
+def _fold_words(_plan: launch.Launch, _target: str, words: mx.array) -> Any:
     return reference.fold_words(words)
+
+
+def _fold_parts(plan: launch.Launch, target: str, parts: mx.array) -> Any:
+    from metal import run
+
+    total = parts[0] if parts.shape[0] == 1 else run("sum_parts", parts, backend=target)
+    return total.astype(getattr(mx, reference.dtype_name(plan.inputs[0])))
 
 
 I32 = "int32"
@@ -74,6 +82,8 @@ ATTEND_IN = {
 }
 GDN_IN = {"queries": "T", "keys": "T", "values": "T", "betas": F32, "decays": F32, "state": F32}
 GDN_OUT = {"out": F32, "next": F32}
+EXPERT_IN = {"x": "T", "weight": "T", "experts": I32}
+PARTS = {"parts": F32}
 FIND_OUT = {"places": I32, "kinds": I32}
 L, R = launch, reference
 
@@ -87,7 +97,9 @@ KERNELS: Final[dict[str, Kernel]] = {kernel.name: kernel for kernel in (
     Kernel("select_groups", {"scores": F32}, {"out": I32}, L.select_groups, R.select_groups, 0.0, ()),
     Kernel("indexed_attention", ATTEND_IN, {"out": "T"}, L.indexed_attention, R.indexed_attention, 4e-6),
     Kernel("gdn_step", GDN_IN, GDN_OUT, L.gdn_step, R.gdn_step, 4e-6),
-    Kernel("linear", {"x": "T", "weight": "T"}, {"out": "T"}, L.linear, R.linear, 4e-6, strided=True),
+    Kernel("linear", {"x": "T", "weight": "T"}, PARTS, L.linear, R.linear, 4e-6, strided=True, finish=_fold_parts),
+    Kernel("expert_linear", EXPERT_IN, PARTS, L.expert_linear, R.expert_linear, 4e-6, strided=True, finish=_fold_parts),
+    Kernel("sum_parts", {"parts": F32}, {"out": F32}, L.sum_parts, R.sum_parts, 1e-6, ()),
     Kernel("find_nonfinite", {"x": "T"}, FIND_OUT, L.find_nonfinite, R.find_nonfinite, 0.0, finish=_fold_places),
     Kernel("digest_rows", {"words": "T"}, {"out": "uint64"}, L.digest_rows, R.digest_rows, 0.0, WORDS),
 )}

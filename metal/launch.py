@@ -15,6 +15,9 @@ MAX_INT32: Final = 2**31 - 1
 N_LANES: Final = 4096
 """Threads that `find_nonfinite` uses at most."""
 
+PART: Final = 256
+"""Terms of a product that one thread adds; part of the order of summation, so never tuned."""
+
 Array = Any
 """An MLX or a NumPy array."""
 
@@ -189,14 +192,48 @@ def gdn_step(
 
 
 def linear(x: Array, weight: Array) -> Launch:
-    """One thread an output."""
+    """One thread a column, part of the depth and 8 rows."""
     _ndim(x, 2, "x")
     _ndim(weight, 2, "weight")
     n_rows, depth = (int(n) for n in x.shape)
     width = int(weight.shape[0])
     _same("depth of weight", int(weight.shape[1]), depth)
-    params = (n_rows, width, depth)
-    return Launch((x, weight), params, ((n_rows, width),), ("T",), (width, n_rows, 1), 0)
+    n_parts = _parts(depth)
+    params = (n_rows, width, depth, PART, n_parts)
+    grid = (width, -(-n_rows // 8), n_parts)
+    return Launch((x, weight), params, ((n_parts, n_rows, width),), ("float32",), grid, 0)
+
+
+def expert_linear(x: Array, weight: Array, experts: Array) -> Launch:
+    """One thread an output and part of the depth."""
+    _ndim(x, 2, "x")
+    _ndim(weight, 3, "weight")
+    _ndim(experts, 1, "experts")
+    n_rows, depth = (int(n) for n in x.shape)
+    n_experts, width = int(weight.shape[0]), int(weight.shape[1])
+    _same("depth of weight", int(weight.shape[2]), depth)
+    _same("rows of experts", int(experts.shape[0]), n_rows)
+    n_parts = _parts(depth)
+    params = (n_rows, width, depth, PART, n_parts, n_experts)
+    shapes = ((n_parts, n_rows, width),)
+    grid = (width, n_rows, n_parts)
+    return Launch((x, weight, experts), params, shapes, ("float32",), grid, 0)
+
+
+def _parts(depth: int) -> int:
+    """Parts that a depth is summed in; at least one, so that a depth of 0 gives zeros."""
+    return max(1, -(-depth // PART))
+
+
+def sum_parts(parts: Array) -> Launch:
+    """One thread an output."""
+    _need(len(parts.shape) >= 1, "axes of parts", "at least 1", len(parts.shape))
+    shape = tuple(int(n) for n in parts.shape[1:])
+    n_parts, n = int(parts.shape[0]), _product(shape)
+    _need(n_parts >= 1, "parts", "at least 1", n_parts)
+    _need(n <= MAX_INT32, "values", f"at most {MAX_INT32}", n)
+    flat = parts.reshape(n_parts, n)
+    return Launch((flat,), (n_parts, n), ((n,),), ("float32",), (n, 1, 1), None, (shape,))
 
 
 def find_nonfinite(x: Array) -> Launch:

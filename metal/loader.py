@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import mlx.core as mx
 
-from metal import host, source
+from metal import source
 from metal.kernels import KERNELS, Kernel
 from metal.launch import Launch
+from metal.reference import dtype_name
 
 CONSTANT_BELOW: Final = 8
 """Inputs with fewer elements are in Metal's constant address space."""
@@ -61,7 +62,7 @@ def _dtypes(plan: Launch) -> list[mx.Dtype]:
     for name in plan.dtypes:
         if name == "T":
             assert plan.element is not None
-            name = host.dtype_name(plan.inputs[plan.element])
+            name = dtype_name(plan.inputs[plan.element])
         made.append(getattr(mx, name))
     return made
 

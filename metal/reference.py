@@ -8,6 +8,7 @@ those in the head comments of `src/*.metal`; results are what `metal.run` return
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -17,6 +18,13 @@ from metal.status import NonFinite, StatusBit
 GOLDEN = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
+
+
+def dtype_name(array: Any) -> str:
+    """Name of an MLX or NumPy array's data type, such as `bfloat16`."""
+    if isinstance(array, mx.array):
+        return str(array.dtype).rsplit(".", 1)[-1]
+    return str(array.dtype.name)
 
 
 def group_status(
@@ -104,9 +112,9 @@ def _any_row(found: mx.array, begins: mx.array, ends: mx.array) -> mx.array:
 
 def fold_words(words: mx.array) -> tuple[mx.array, mx.array]:
     """One word from the words of all parts, and the first part that is not 0 (-1: none)."""
-    word = mx.zeros((1,), mx.uint32)
-    for bit in range(32):
-        word = word + mx.any((words >> bit) & 1, keepdims=True).astype(mx.uint32) * (1 << bit)
+    bits = mx.arange(32, dtype=mx.uint32)
+    seen = mx.max((words[:, None] >> bits) & 1, axis=0)
+    word = (seen << bits).sum(keepdims=True).astype(mx.uint32)
     bad = words != 0
     first = mx.argmax(bad, keepdims=True).astype(mx.int32)
     return word, mx.where(mx.any(bad, keepdims=True), first, mx.array(-1, mx.int32))
@@ -142,12 +150,11 @@ def index_scores(
     group_size: int,
 ) -> mx.array:
     """Scores float32 [n_queries, n_groups], -inf for groups that are not complete yet."""
-    n_queries, _, dim = queries.shape
-    n_groups = pooled.shape[0]
+    n_queries, n_groups = queries.shape[0], pooled.shape[0]
     first = mx.arange(n_groups) * group_size
     keys = rotate(pooled.astype(mx.float32), cosines[first], sines[first])
     dots = mx.einsum("qhd,gd->qhg", queries.astype(mx.float32), keys)
-    scores = mx.maximum(dots, 0.0).sum(axis=1) / math.sqrt(dim)
+    scores = mx.maximum(dots, 0.0).sum(axis=1)
     rows = mx.arange(n_keys - n_queries, n_keys)[:, None]
     return mx.where(first[None] + group_size <= rows + 1, scores, -mx.inf)
 
@@ -233,6 +240,22 @@ def gdn_step(
 def linear(x: mx.array, weight: mx.array) -> mx.array:
     """x @ weight.T, summed in float32 and given in x's type."""
     return (x.astype(mx.float32) @ weight.astype(mx.float32).T).astype(x.dtype)
+
+
+def expert_linear(x: mx.array, weight: mx.array, experts: mx.array) -> mx.array:
+    """Row i times weight[experts[i]].T; NaN where a row names no matrix."""
+    n_experts, width, _ = weight.shape
+    legal = (experts >= 0) & (experts < n_experts)
+    if not n_experts:
+        return mx.full((x.shape[0], width), mx.nan, x.dtype)
+    chosen = mx.take(weight.astype(mx.float32), mx.where(legal, experts, 0), axis=0)
+    out = (chosen @ x.astype(mx.float32)[:, :, None])[:, :, 0]
+    return mx.where(legal[:, None], out, mx.nan).astype(x.dtype)
+
+
+def sum_parts(parts: mx.array) -> mx.array:
+    """The sum over the first axis."""
+    return parts.sum(axis=0)
 
 
 def find_nonfinite(x: mx.array) -> tuple[mx.array, mx.array]:

@@ -9,7 +9,7 @@
 // grid     x: n_groups, y: n_queries
 // Query t stands at live row n_keys - n_queries + t. Group g is rotated by its first row,
 // g * group_size: channel i pairs with channel i + pairs, channels from 2 * pairs on pass through.
-// score = sum over heads of relu(query . key) / sqrt(dim); sums run upwards, each product fused.
+// score = sum over heads of relu(query . key), not scaled; sums run upwards, each product fused.
 
 const int group = int(thread_position_in_grid.x);
 const int query = int(thread_position_in_grid.y);
@@ -51,4 +51,4 @@ for (int head = 0; head < heads; ++head) {
     }
     total += dot <= 0.0f ? 0.0f : dot; // keeps NaN, which max() would hide
 }
-out[place] = total / metal::sqrt(float(dim));
+out[place] = total;

@@ -1,45 +1,47 @@
 // linear: matrix product whose every output is summed in one fixed order.
 //
 // inputs   x [n_rows, depth] T, any strides    weight [width, depth] T, any strides
-// params   0 n_rows, 1 width, 2 depth
-// output   out [n_rows, width] T = x @ weight.T, summed in float32
-// grid     x: width, y: n_rows
-// One thread an output: four partial sums over depth (i modulo 4), each upwards with fused
-// products, then (s0 + s1) + (s2 + s3). Nothing depends on n_rows, so no cut of the rows shows.
-// Every product is fused by name, so no compiler is free to fuse or not to fuse. Read by strides.
+// params   0 n_rows, 1 width, 2 depth, 3 block (terms of one part), 4 n_parts
+// output   parts float32 [n_parts, n_rows, width]; sum_parts adds them to x @ weight.T
+// grid     x: width, y: n_rows / 8 rounded up, z: n_parts
+// A part is the sum over `block` neighbouring terms, upwards, each product fused by name, so no
+// compiler is free to fuse or not to. The parts are added upwards. So the order follows from depth
+// alone: n_rows does not enter, and no cut of the rows shows. A thread does 8 rows of one column to
+// read a weight once; each row has a sum of its own. Read by strides.
 
 const int column = int(thread_position_in_grid.x);
-const int row = int(thread_position_in_grid.y);
+const int first = int(thread_position_in_grid.y) * 8;
+const int part = int(thread_position_in_grid.z);
 const int n_rows = params[0];
 const int width = params[1];
 const int depth = params[2];
-if (row >= n_rows || column >= width) {
+const int block = params[3];
+const int n_parts = params[4];
+if (first >= n_rows || column >= width || part >= n_parts) {
     return;
 }
+const int begin = part * block;
+const int end = depth - begin < block ? depth : begin + block;
 const int64_t x_step = x_strides[1];
 const int64_t w_step = weight_strides[1];
-int64_t x_at = row * x_strides[0];
-int64_t w_at = column * weight_strides[0];
-float s0 = 0.0f;
-float s1 = 0.0f;
-float s2 = 0.0f;
-float s3 = 0.0f;
-int i = 0;
-for (; i + 4 <= depth; i += 4) {
-    s0 = metal::fma(float(x[x_at]), float(weight[w_at]), s0);
-    s1 = metal::fma(float(x[x_at + x_step]), float(weight[w_at + w_step]), s1);
-    s2 = metal::fma(float(x[x_at + 2 * x_step]), float(weight[w_at + 2 * w_step]), s2);
-    s3 = metal::fma(float(x[x_at + 3 * x_step]), float(weight[w_at + 3 * w_step]), s3);
-    x_at += 4 * x_step;
-    w_at += 4 * w_step;
+int64_t x_at[8];
+float sums[8];
+for (int j = 0; j < 8; ++j) {
+    const int row = first + j < n_rows ? first + j : n_rows - 1; // read twice, stored once
+    x_at[j] = row * x_strides[0] + begin * x_step;
+    sums[j] = 0.0f;
 }
-if (i < depth) {
-    s0 = metal::fma(float(x[x_at]), float(weight[w_at]), s0);
+int64_t w_at = column * weight_strides[0] + begin * w_step;
+for (int i = begin; i < end; ++i) {
+    const float w = float(weight[w_at]);
+    for (int j = 0; j < 8; ++j) {
+        sums[j] = metal::fma(float(x[x_at[j]]), w, sums[j]);
+        x_at[j] += x_step;
+    }
+    w_at += w_step;
 }
-if (i + 1 < depth) {
-    s1 = metal::fma(float(x[x_at + x_step]), float(weight[w_at + w_step]), s1);
+for (int j = 0; j < 8; ++j) {
+    if (first + j < n_rows) {
+        parts[(int64_t(part) * n_rows + first + j) * width + column] = sums[j];
+    }
 }
-if (i + 2 < depth) {
-    s2 = metal::fma(float(x[x_at + 2 * x_step]), float(weight[w_at + 2 * w_step]), s2);
-}
-out[int64_t(row) * width + column] = T((s0 + s1) + (s2 + s3));

@@ -23,9 +23,9 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import metal
-from metal import host
 from metal.kernels import KERNELS, ROUNDING
-from metal.launch import N_LANES
+from metal.launch import N_LANES, PART
+from metal.reference import dtype_name
 from tests.metal import oracle
 
 TOP = 2**31 - 1
@@ -197,8 +197,8 @@ def linear(element: str) -> Iterator[Case]:
     def case(label: str, x: mx.array, weight: mx.array) -> Case:
         return Case("linear", label, (x, weight), {}, (oracle.linear(wide(x), wide(weight)),))
 
-    for depth in (*around(0, 4, 8), 64, 65):
-        for rows, width in ((1, 1), (2, 5), (9, 3), (0, 4), (4, 0)):
+    for depth in (*around(0, PART, 2 * PART), 7):
+        for rows, width in ((1, 1), (2, 5), (7, 2), (8, 2), (9, 3), (16, 1), (0, 4), (4, 0)):
             x = typed(rng.normal(size=(rows, depth)), element)
             yield case(
                 f"{rows=} {width=} {depth=}", x, typed(rng.normal(size=(width, depth)), element)
@@ -207,6 +207,34 @@ def linear(element: str) -> Iterator[Case]:
     yield case("every second channel", x[:, ::2], weight[:5, 1::2])
     yield case("weight stored by inputs", x, weight.T)
     yield case("x transposed", x.T, weight[:, :6])
+
+
+def expert_linear(element: str) -> Iterator[Case]:
+    rng = generator("expert_linear", element)
+
+    def case(label: str, x: mx.array, weight: mx.array, experts: Any) -> Case:
+        numbers = np.array(experts, np.int32)
+        expected = oracle.expert_linear(wide(x), wide(weight), numbers)
+        return Case("expert_linear", label, (x, weight, mx.array(numbers)), {}, (expected,))
+
+    for depth in around(0, PART):
+        for rows, width, n_experts in ((1, 1, 1), (5, 3, 4), (0, 2, 2), (3, 0, 2)):
+            x = typed(rng.normal(size=(rows, depth)), element)
+            weight = typed(rng.normal(size=(n_experts, width, depth)), element)
+            experts = rng.integers(0, n_experts, rows)
+            yield case(f"{rows=} {width=} {n_experts=} {depth=}", x, weight, experts)
+    x = typed(rng.normal(size=(4, 14)), element)
+    weight = typed(rng.normal(size=(3, 7, 5)), element)
+    yield case("stored by inputs", x[:, ::2], weight.swapaxes(1, 2), [2, 0, 1, 2])
+    yield case("a row without a matrix", x[:, :5], weight, [-1, 0, 3, 2])
+
+
+def sum_parts(_element: str) -> Iterator[Case]:
+    rng = generator("sum_parts")
+    for n_parts in (1, 2, 5):
+        for shape in ((), (1,), (3, 7), (0, 4)):
+            parts = typed(rng.normal(size=(n_parts, *shape)), "float32")
+            yield Case("sum_parts", f"{n_parts=} {shape=}", (parts,), {}, (wide(parts).sum(0),))
 
 
 # the indexer and attention ----------------------------------------------------------------------
@@ -357,6 +385,8 @@ MAKERS = {
     "indexed_attention": indexed_attention,
     "gdn_step": gdn_step,
     "linear": linear,
+    "expert_linear": expert_linear,
+    "sum_parts": sum_parts,
     "find_nonfinite": find_nonfinite,
     "digest_rows": digest_rows,
 }
@@ -396,12 +426,12 @@ def difference(case: Case, got: mx.array, expected: Any) -> str | None:
     if not given.size:
         return None
     finite = np.isfinite(expected)
-    if not np.array_equal(given[~finite], expected[~finite]):
+    if not np.array_equal(given[~finite], expected[~finite], equal_nan=True):
         return "other infinities than expected"
     if not np.isfinite(given[finite]).all():
         return "a value that is not finite"
     scale = max(1.0, float(np.abs(expected[finite]).max(initial=0.0)))
-    rounding = ROUNDING[host.dtype_name(got)]
+    rounding = ROUNDING[dtype_name(got)]
     bound = scale * (KERNELS[case.kernel].tolerance + rounding)
     worst = float(np.abs(given[finite] - expected[finite]).max(initial=0.0))
     return None if worst <= bound else f"off by {worst:.3g}, bound {bound:.3g}"

@@ -81,7 +81,7 @@ def rotate(x, cosine, sine):
 
 
 def index_scores(queries, pooled, cosines, sines, n_keys, group_size):
-    n_queries, heads, dim = queries.shape
+    n_queries, heads, _ = queries.shape
     out = np.full((n_queries, len(pooled)), -np.inf)
     for t in range(n_queries):
         row = n_keys - n_queries + t
@@ -90,7 +90,7 @@ def index_scores(queries, pooled, cosines, sines, n_keys, group_size):
                 break
             key = rotate(pooled[g], cosines[g * group_size], sines[g * group_size])
             dots = [float(queries[t, h].astype(np.float64) @ key) for h in range(heads)]
-            out[t, g] = sum(max(dot, 0.0) for dot in dots) / np.sqrt(dim)
+            out[t, g] = sum(max(dot, 0.0) for dot in dots)
     return out
 
 
@@ -144,6 +144,14 @@ def gdn_step(queries, keys, values, betas, decays, state):
 
 def linear(x, weight):
     return x.astype(np.float64) @ weight.astype(np.float64).T
+
+
+def expert_linear(x, weight, experts):
+    out = np.full((len(x), weight.shape[1]), np.nan)
+    for row, expert in enumerate(experts):
+        if 0 <= expert < len(weight):
+            out[row] = weight[expert].astype(np.float64) @ x[row].astype(np.float64)
+    return out
 
 
 def find_nonfinite(x):

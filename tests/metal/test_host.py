@@ -19,37 +19,38 @@ from tests.metal import matrix
 ROOT = Path(__file__).parents[2]
 
 
-def through_linear(values: np.ndarray, element: str) -> mx.array:
-    """Every value times 1, so read from the type and rounded back to it."""
-    x = typed_bits(values, element)
-    return metal.run("linear", x, mx.ones((1, 1), x.dtype), backend="host")
-
-
 def typed_bits(words: np.ndarray, element: str) -> mx.array:
-    return mx.array(words.reshape(-1, 1)).view(getattr(mx, element))
+    return mx.array(words.reshape(-1, 1, 1)).view(getattr(mx, element))
+
+
+def mean_of(values: mx.array) -> mx.array:
+    """Attention with equal scores: the mean over the rows of [n, m, 1], computed in float32."""
+    n, m, _ = values.shape
+    zeros, none = mx.zeros((1, m, 1), values.dtype), mx.zeros((n, 0))
+    arrays = (zeros, mx.zeros_like(values), values, none, none, mx.zeros((1, 0), mx.int32))
+    return metal.run("indexed_attention", *arrays, group_size=n + 1, backend="host")
 
 
 @pytest.mark.parametrize("element", ["float16", "bfloat16"])
 def test_every_16_bit_pattern_survives_the_way_through_float(element, host_target):
     words = np.arange(2**16, dtype=np.uint16)
-    x = matrix.wide(typed_bits(words, element))
-    out = through_linear(words, element)
+    x = typed_bits(words, element).reshape(1, -1, 1)
+    out = mean_of(x)
     same = np.array(out.view(mx.uint16)).reshape(-1) == words
-    # minus zero times one plus zero is plus zero; a NaN may lose its payload
-    assert np.all(same | np.isnan(x.reshape(-1)) | (words == 0x8000))
-    assert np.array_equal(np.isnan(matrix.wide(out)), np.isnan(x))
+    nan = np.isnan(matrix.wide(x)).reshape(-1)
+    assert np.all(same | nan)  # a NaN may lose its payload
+    assert np.array_equal(np.isnan(matrix.wide(out)).reshape(-1), nan)
 
 
 @pytest.mark.parametrize("element", ["float16", "bfloat16"])
 def test_rounding_to_16_bits_is_to_nearest_even(element, host_target):
     rng = matrix.generator("rounding", element)
-    left = rng.integers(0, 2**16, 30000, dtype=np.uint16)
-    right = rng.integers(0, 2**16, 1, dtype=np.uint16) & 0x3FFF
-    x, w = typed_bits(left, element), typed_bits(right, element)
-    out = metal.run("linear", x, w, backend="host")
-    exact = x.astype(mx.float32) * w.astype(mx.float32)
-    rounded = exact.astype(getattr(mx, element))
-    assert np.array_equal(matrix.wide(out), matrix.wide(rounded), equal_nan=True)
+    x = typed_bits(rng.integers(0, 2**16, 60000, dtype=np.uint16), element).reshape(2, -1, 1)
+    wide = np.array(x.astype(mx.float32))
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = (wide[0] + wide[1]) / np.float32(2)
+    rounded = mx.array(mean).astype(getattr(mx, element))
+    assert np.array_equal(matrix.wide(mean_of(x))[0], matrix.wide(rounded), equal_nan=True)
 
 
 # the compiler -----------------------------------------------------------------------------------
@@ -58,14 +59,15 @@ def test_rounding_to_16_bits_is_to_nearest_even(element, host_target):
 @pytest.mark.parametrize(
     "line",
     [
-        "const double wide = float(x[0]) * 2.0; out[0] = T(wide);",
+        "const double wide = float(x[0]) * 2.0; parts[0] = float(wide);",
         "int unused = 3;",
-        "out[0] = T(undefined_name);",
+        "parts[0] = undefined_name;",
     ],
 )
 def test_warnings_and_errors_refuse_a_text(line, host_target, tmp_path):
     good = source.host_unit()
-    broken = good.replace("const int column", f"{line}\nconst int column", 1)
+    place = "const int64_t x_step"
+    broken = good.replace(place, f"{line}\n{place}", 1)
     assert broken != good
     with pytest.raises(host.NoCompiler, match="refused"):
         host.build(broken, tmp_path)
@@ -129,8 +131,8 @@ def test_whole_matrix_is_clean_under_the_sanitizers(host_target):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("out[int64_t(n_rows) * width] = T(0.0f);", "heap-buffer-overflow"),
-        ("out[0] = T(float((2147483647 - width) + 2 * width));", "signed integer overflow"),
+        ("parts[int64_t(n_parts) * n_rows * width] = 0.0f;", "heap-buffer-overflow"),
+        ("parts[0] = float((2147483647 - width) + 2 * width);", "signed integer overflow"),
     ],
 )
 def test_sanitizers_catch_a_planted_fault(line, words, host_target, tmp_path):

@@ -54,11 +54,25 @@ def test_linear_does_not_show_where_rows_were_cut(element, cut, target):
     if target == "cpu":
         pytest.skip("the reference is a library product; the graph cuts it into tiles of rows")
     rng = matrix.generator("cuts", element)
-    x = matrix.typed(rng.normal(size=(20, 67)), element)
-    weight = matrix.typed(rng.normal(size=(13, 67)), element)
+    x = matrix.typed(rng.normal(size=(20, 600)), element)
+    weight = matrix.typed(rng.normal(size=(13, 600)), element)
     whole = metal.run("linear", x, weight, backend=target)
     parts = [metal.run("linear", x[i : i + cut], weight, backend=target) for i in range(0, 20, cut)]
     assert matrix.raw_bits(whole).tolist() == matrix.raw_bits(mx.concatenate(parts)).tolist()
+
+
+def test_a_row_gives_the_same_bits_alone_among_experts_and_in_any_order(target):
+    if target == "cpu":
+        pytest.skip("the references are library products, whose sums depend on the shape")
+    rng = matrix.generator("experts")
+    x = matrix.typed(rng.normal(size=(9, 600)), "float32")
+    weight = matrix.typed(rng.normal(size=(4, 13, 600)), "float32")
+    numbers = rng.integers(0, 4, 9)
+    experts = mx.array(numbers.astype(np.int32))
+    together = matrix.raw_bits(metal.run("expert_linear", x, weight, experts, backend=target))
+    for row, number in enumerate(numbers.tolist()):
+        alone = metal.run("linear", x[row : row + 1], weight[number], backend=target)
+        assert matrix.raw_bits(alone)[0].tolist() == together[row].tolist()
 
 
 @pytest.mark.parametrize("cut", [1, 4, 7])
