@@ -41,11 +41,15 @@ class Backend:
         """
         return mx.contiguous(weight.swapaxes(-1, -2))
 
+    def n_tiles(self, x: mx.array) -> int:
+        """Whole tiles in the rows of x. Raises: InvariantBroken for a rest."""
+        if x.shape[0] % self.tile_rows:
+            raise InvariantBroken("rows in whole tiles", f"{self.tile_rows}", f"{x.shape[0]}")
+        return x.shape[0] // self.tile_rows
+
     def linear(self, x: mx.array, weight: mx.array) -> mx.array:
         """[R, K] rows in whole tiles, times [K, N]; one product a tile. Returns [R, N]."""
-        n = x.shape[0] // self.tile_rows
-        if n * self.tile_rows != x.shape[0]:
-            raise InvariantBroken("rows in whole tiles", f"{self.tile_rows}", f"{x.shape[0]}")
+        n = self.n_tiles(x)
         inner, outer = weight.shape
         tiles = x.reshape(n, self.tile_rows, inner)
         # three dimensions on both sides, or the library would make one large product of it
@@ -154,7 +158,7 @@ class DeviceBackend(Backend):
 
     def linear(self, x: mx.array, weight: mx.array) -> mx.array:
         rows = self.tile_rows
-        tiles = [x[i : i + rows] @ weight for i in range(0, x.shape[0], rows)]
+        tiles = [x[i * rows : (i + 1) * rows] @ weight for i in range(self.n_tiles(x))]
         return tiles[0] if len(tiles) == 1 else mx.concatenate(tiles)
 
     def sum_middle(self, x: mx.array) -> mx.array:
