@@ -14,8 +14,10 @@ from engine.errors import Unreadable
 from engine.formats.llama.state import is_llama_state, read_llama_state
 from engine.formats.opened import CellMap, Opened, RowNorms
 from engine.formats.options import Options
+from engine.formats.refused import is_other, is_pickle, refuse_other, refuse_pickle
 from engine.formats.report import Code, Finding, Part, Report, Sequence
 from engine.formats.source import Source
+from engine.formats.tensors import is_safetensors, read_tensors
 
 __all__ = [
     "READERS",
@@ -43,7 +45,13 @@ class Reader:
     read: Callable[[Source, Options], Opened]
 
 
-READERS: tuple[Reader, ...] = (Reader("llama.cpp state", is_llama_state, read_llama_state),)
+READERS: tuple[Reader, ...] = (
+    # the first that knows the content reads it
+    Reader("llama.cpp state", is_llama_state, read_llama_state),
+    Reader("safetensors", is_safetensors, read_tensors),
+    Reader("pickle", is_pickle, refuse_pickle),
+    Reader("another format", is_other, refuse_other),
+)
 
 
 def open_file(path: Path | str, options: Options | None = None) -> Opened:

@@ -1,7 +1,7 @@
-"""Arithmetic over the positions that a foreign cache holds: run, holes, groups, forgotten ranges.
+"""What the positions of a foreign cache look like: a survey, by the engine's own run arithmetic.
 
-Unlike the engine's own runs these positions may have holes and duplicates, so they are surveyed,
-not validated. Knows no file.
+Unlike the engine's runs these positions may have holes and duplicates, so they are surveyed, not
+refused. Knows no file.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.formats.report import Span
+from engine.run import partition, validate
+from engine.validate import ranges_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -42,56 +44,32 @@ def survey(positions: Ints, group_size: int) -> Survey:
     """Survey of `positions` [n] in any order; groups are counted from the first live position."""
     if not positions.size:
         return Survey()
-    distinct, counts = np.unique(positions, return_counts=True)
-    first, last = int(distinct[0]), int(distinct[-1])
-    steps = np.diff(distinct)
-    gaps = np.flatnonzero(steps > 1)
-    holes = tuple((int(distinct[i]) + 1, int(distinct[i + 1])) for i in gaps)
-    repeated = distinct[counts > 1]
-    n_groups = (last - first + 1) // group_size
-    group = (distinct - first) // group_size
-    complete = complete_groups(group, counts, group_size, n_groups)
-    in_complete = np.isin(group, complete, assume_unique=False)
-    clean_stop = int(distinct[gaps[0]]) + 1 if gaps.size else last + 1
-    if repeated.size:
-        clean_stop = min(clean_stop, int(repeated[0]))
+    values = np.sort(positions)
+    found = validate(values)
+    groups = partition(values, group_size, found)
+    if found.first is None or found.last is None:
+        return Survey()
+    starts = [found.last + 1]
+    starts += [found.holes[0][0]] if found.holes else []
+    starts += [found.duplicates[0][0]] if found.duplicates else []
+    n_distinct = found.n - found.n_repeated
     return Survey(
-        run=(first, last + 1),
-        live=int(positions.size),
-        holes=holes,
-        duplicates=tuple(int(position) for position in repeated),
-        stepped=bool(distinct.size > 1 and not (steps == 1).any()),
-        complete_groups=int(complete.size),
-        broken=complement(complete, n_groups),
-        tail=int(counts[group == n_groups].sum()),
-        forgotten=spans(distinct[(group < n_groups) & ~in_complete]),
-        clean_stop=clean_stop,
+        run=(found.first, found.last + 1),
+        live=found.n,
+        holes=found.holes,
+        duplicates=tuple(expand(found.duplicates).tolist()),
+        stepped=n_distinct > 1 and len(found.holes) == n_distinct - 1,
+        complete_groups=groups.n_complete,
+        broken=groups.broken,
+        tail=groups.n_tail,
+        forgotten=groups.forgotten,
+        clean_stop=min(starts),
     )
 
 
-def complete_groups(group: Ints, counts: Ints, group_size: int, n_groups: int) -> Ints:
-    """Numbers of the groups below `n_groups` with every position exactly once, ascending."""
-    numbers, starts, members = np.unique(group, return_index=True, return_counts=True)
-    most = np.maximum.reduceat(counts, starts)
-    complete: Ints = numbers[(members == group_size) & (most == 1) & (numbers < n_groups)]
-    return complete
-
-
-def complement(numbers: Ints, stop: int) -> tuple[Span, ...]:
-    """The half-open ranges of 0..stop that ascending `numbers` leave out."""
-    edges = np.concatenate(([-1], numbers, [stop]))
-    wide = np.flatnonzero(np.diff(edges) > 1)
-    return tuple((int(edges[i]) + 1, int(edges[i + 1])) for i in wide)
-
-
-def spans(ascending: Ints) -> tuple[Span, ...]:
-    """Distinct ascending positions as half-open ranges."""
-    if not ascending.size:
-        return ()
-    cuts = np.flatnonzero(np.diff(ascending) != 1)
-    starts = ascending[np.concatenate(([0], cuts + 1))]
-    stops = ascending[np.concatenate((cuts, [ascending.size - 1]))] + 1
-    return tuple(zip(starts.tolist(), stops.tolist(), strict=True))
+def spans(positions: Ints) -> tuple[Span, ...]:
+    """Positions in any order as half-open ranges, each once."""
+    return ranges_of(np.unique(positions))
 
 
 def expand(ranges: Iterable[Span]) -> Ints:

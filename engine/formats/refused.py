@@ -1,0 +1,48 @@
+"""Files that are known and not opened: pickles run code when loaded, others hold no cache."""
+
+from __future__ import annotations
+
+from engine.formats.opened import Opened
+from engine.formats.options import Options
+from engine.formats.report import Code, Finding, Report
+from engine.formats.source import Source
+
+CONVERT = (
+    "a pickle is not opened, since loading one runs code from the file; in your own process save "
+    "the tensors instead: safetensors.torch.save_file({name: tensor for i, layer in "
+    "enumerate(cache.layers) for name, tensor in ((f'layers.{i}.keys', layer.keys.contiguous()), "
+    "(f'layers.{i}.values', layer.values.contiguous()))}, 'cache.safetensors')"
+)
+OTHERS = (
+    # first bytes, what it is
+    (b"GGUF", "a GGUF model file, not the state of a cache"),
+    (b"\x93NUMPY", "a NumPy array, not the state of a cache"),
+    (b"\x89HDF", "an HDF5 file, not the state of a cache"),
+)
+ZIP, LEGACY_TORCH = b"PK\x03\x04", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+
+
+def is_pickle(source: Source) -> bool:
+    """A pickle, or a zip archive that torch.save would have made around one."""
+    head = source.bytes(0, 16)
+    if head.startswith(LEGACY_TORCH) or (head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05"):
+        return len(head) > 1
+    return head.startswith(ZIP)
+
+
+def refuse_pickle(source: Source, options: Options) -> Opened:
+    return Opened(refusal(source, "hf-transformers", CONVERT, "pickle"), source)
+
+
+def is_other(source: Source) -> bool:
+    return any(source.bytes(0, len(head)) == head for head, _ in OTHERS)
+
+
+def refuse_other(source: Source, options: Options) -> Opened:
+    words = next(words for head, words in OTHERS if source.bytes(0, len(head)) == head)
+    return Opened(refusal(source, None, words, "magic"), source)
+
+
+def refusal(source: Source, name: str | None, words: str, detail: str) -> Report:
+    found = (Finding(Code.UNREADABLE, words, offset=0),)
+    return Report(str(source.path), name, found, reason=words, detail=detail)
