@@ -141,12 +141,15 @@ def _without_one(extents: Extents, start: int, stop: int) -> Extents:
 
 
 def lowest_first(free: Extents, wanted: int, after: int | None) -> Extents:
-    """Go on right behind the last cell where that is free, then take the lowest free cells."""
+    """Go on right behind the last cell where cells were given back, then take the lowest free ones.
+
+    The room behind the high-water mark comes last of all, or a window would march on for ever.
+    """
     found: list[Extent] = []
     left = wanted
     if after is not None:
         index = bisect_left(free, (after, 0))
-        if index < len(free) and free[index][0] == after:
+        if index < len(free) - 1 and free[index][0] == after:
             found.append((after, min(left, free[index][1])))
             left -= found[0][1]
     for first, count in free:
@@ -172,9 +175,9 @@ class Space:
     block: int = BLOCK
 
     def candidates(self) -> Extents:
-        """Free cells, the room behind the high-water mark included as the last extent."""
+        """Free cells; the last extent, maybe empty, is the room behind the high-water mark."""
         room = UNBOUNDED if self.max_cells is None else self.max_cells - self.end
-        return join(self.free, ((self.end, room),)) if room > 0 else self.free
+        return (*self.free, (self.end, room))
 
     @property
     def n_available(self) -> int:
@@ -196,6 +199,14 @@ class Space:
         end = max(self.end, sum(spare), *(sum(extent) for extent in taken))
         left = without(free, ((end, UNBOUNDED * 2),))
         return Space(left, end, self.max_cells, self.policy, self.block), taken, spare
+
+    def reserve(self, cell: int) -> tuple[Space, Extent]:
+        """Reserve at most a block of the free cells that start at `cell`."""
+        spare = _following(self.free, cell, self.block)
+        if not spare[1]:
+            return self, spare
+        free = without(self.free, (spare,))
+        return Space(free, self.end, self.max_cells, self.policy, self.block), spare
 
     def give(self, extents: Extents) -> Space:
         """With `extents` free again; they must be in nobody's use."""

@@ -277,10 +277,13 @@ class Draft:
             gone = piece.part(start, stop)
             dropped.extend(gone.extents if gone is not None else ())
             last_gone = gone is not None and gone.run.stop == piece.run.stop
-        if dropped and last_gone:  # what is reserved no longer follows the last cell
-            self._free_spare(seq)
         self._put(seq, tuple(kept))
         self._release(dropped)
+        if dropped and last_gone:  # what is reserved no longer follows the last cell
+            self._free_spare(seq)
+            if kept:
+                self.space, spare = self.space.reserve(sum(kept[-1].extents[-1]))
+                self._set_spare(seq, spare)
 
     def _release(self, dropped: Iterator[Extent] | list[Extent]) -> None:
         free = ascending(dropped)
