@@ -17,7 +17,10 @@ os.environ.setdefault("MLX_ENABLE_TF32", "0")
 import mlx.core as mx
 
 from engine.errors import InvariantBroken
+from metal import run as kernel
+from metal.status import StatusBit
 
+KERNEL_DEVICES: Final = ("metal", "cuda")
 GROUP_BLOCK: Final = 64
 """Groups in one product of index scores."""
 MAX_SCORE_ELEMENTS: Final = 1 << 24
@@ -147,6 +150,24 @@ class Backend:
         weights = mx.softmax(scores, axis=-1, precise=True)
         return (weights @ v.transpose(0, 2, 1, 3)).reshape(rows, heads, width)
 
+    def group_status(self, cells: mx.array, anchor: int, group_size: int) -> mx.array:
+        """Status word of positions that should be one run from `anchor` on.
+
+        Args:
+            cells: [n] int32 positions as the device's tables have them, from a group's start on.
+        Returns: uint32 of shape (); bits as in `metal.status`.
+        """
+        n = cells.shape[0]
+        torn = mx.any(cells[1:] != cells[:-1] + 1)
+        heads = mx.arange(anchor, anchor + n, group_size, dtype=mx.int32)
+        moved = mx.any(cells[::group_size] != heads)
+        short = cells[-1] != anchor + n - 1
+        faults = {StatusBit.HOLE: torn, StatusBit.ANCHOR: moved, StatusBit.FRONTIER: short}
+        word = mx.array(0, mx.uint32)
+        for bit, found in faults.items():
+            word = word + found.astype(mx.uint32) * int(bit)
+        return word
+
 
 class DeviceBackend(Backend):
     """A GPU: one call a tile, sums written out; library kernels are chosen by total size."""
@@ -201,6 +222,23 @@ class DeviceBackend(Backend):
             tiles.append(mx.concatenate(blocks, axis=-1))
         return mx.concatenate(tiles)
 
+    def group_status(self, cells: mx.array, anchor: int, group_size: int) -> mx.array:
+        if self.name not in KERNEL_DEVICES:
+            return Backend.group_status(self, cells, anchor, group_size)
+        complete = cells.shape[0] // group_size * group_size
+        starts = mx.arange(0, complete, group_size, dtype=mx.int32)
+        word: mx.array = kernel(
+            "group_status",
+            cells,
+            starts,
+            starts + anchor,
+            tail_start=complete,
+            frontier=anchor + cells.shape[0] - 1,
+            group_size=group_size,
+            backend=self.name,
+        )[0]
+        return word.reshape(())
+
     def attention(self, q: mx.array, k: mx.array, v: mx.array, seen: mx.array) -> mx.array:
         rows = self.query_rows
         tiles = [
@@ -213,7 +251,7 @@ class DeviceBackend(Backend):
 
 
 class FixedOrderBackend(DeviceBackend):
-    """A GPU whose library products are not exact in tiles: one kernel, one order of sums."""
+    """A GPU whose library products are not exact in tiles: kernels with one order of sums."""
 
     __slots__ = ()
 
@@ -221,19 +259,28 @@ class FixedOrderBackend(DeviceBackend):
         return mx.contiguous(weight)
 
     def linear(self, x: mx.array, weight: mx.array) -> mx.array:
-        return self._kernel(x, weight)
+        self.n_tiles(x)
+        product: mx.array = kernel("linear", x, weight, backend=self.name)
+        return product
 
     def expert_linear(self, x: mx.array, weight: mx.array, experts: mx.array) -> mx.array:
         n, k = experts.shape
-        chosen = mx.take(weight, experts, axis=0)
-        rows = mx.broadcast_to(x[:, :, None], (n, k, 1, x.shape[-1])).astype(mx.float32)
-        return (rows * chosen.astype(mx.float32)).sum(axis=-1).astype(x.dtype)
+        rows = mx.broadcast_to(x, (n, k, x.shape[-1])).reshape(n * k, -1)
+        chosen = experts.astype(mx.int32).reshape(-1)
+        product: mx.array = kernel("expert_linear", rows, weight, chosen, backend=self.name)
+        return product.reshape(n, k, -1)
 
-    def _kernel(self, x: mx.array, weight: mx.array) -> mx.array:
-        from metal import run
-
-        product: mx.array = run("linear", x, weight, backend=self.name)
-        return product
+    def delta_rule(
+        self,
+        q: mx.array,
+        k: mx.array,
+        v: mx.array,
+        alpha: mx.array,
+        beta: mx.array,
+        start: mx.array,
+    ) -> tuple[mx.array, mx.array]:
+        out, end = kernel("gdn_step", q, k, v, beta, alpha, start, backend=self.name)
+        return out, end
 
 
 def fixed_order(backend: Backend) -> Backend:

@@ -8,7 +8,6 @@ complete groups, normalised and not rotated.
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import mlx.core as mx
 import numpy as np
@@ -18,11 +17,6 @@ from engine.graph.model import Model
 from engine.graph.numeric import largest, rms
 from engine.graph.rotary import rotate
 from engine.stage import Step
-
-HOLE: Final = 1
-"""Status bit: a live position is not its predecessor plus one."""
-WRONG_ANCHOR: Final = 2
-"""Status bit: a group does not start where counting from the first live position puts it."""
 
 
 def partition(step: Step, layer: int) -> None:
@@ -37,12 +31,8 @@ def partition(step: Step, layer: int) -> None:
     if seen is None:
         before = np.arange(start, step.n_live_before, dtype=np.int64) + step.first_position
         seen = np.concatenate([before, step.positions])
-    cells = mx.array(seen)
-    torn = mx.any(cells[1:] != cells[:-1] + 1).astype(mx.uint32)
-    anchor = step.first_position + start
-    heads = cells[::r] - mx.arange(0, len(cells), r, dtype=cells.dtype)
-    moved = mx.any(heads != anchor).astype(mx.uint32)
-    step.status.append(torn * HOLE + moved * WRONG_ANCHOR)
+    cells = mx.array(seen).astype(mx.int32)
+    step.status.append(step.model.backend.group_status(cells, step.first_position + start, r))
 
 
 def pool(step: Step, layer: int) -> None:
