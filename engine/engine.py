@@ -188,15 +188,14 @@ class Engine:
         recompute = self.prove == "always"
         self._before = self.pair.public_bank.digests(recompute=recompute)
         try:
-            if self.open is not None:
-                detail = f"transaction {self.open.number} is open: finish or discard it"
-                raise Rejected(op.name, op.seq, Reason.BUSY, op_number=op_number, detail=detail)
+            self.require_idle(op.name)
             if isinstance(op, Fail):
                 raise Malformed(self.name or "session", "a fail op is not a step of its own")
             applied, work = self.judge(op, op_number)
         except Rejected as error:
             return self._record(op, error, None)
-        return self._begin(op, applied, work, keep_logits)
+        self._begin(op, applied, work, keep_logits)
+        return None
 
     def _begin(self, op: Op, applied: Applied, work: list[Work], keep_logits: bool) -> None:
         self.number += 1
@@ -298,6 +297,22 @@ class Engine:
         undone.txn = -1
         record = self._record(Append(0, (0,)), None, None)
         return replace(record, txn=self.number, op="undo", op_json='{"op": "undo"}', n_tokens=0)
+
+    def require_idle(self, what: str) -> None:
+        """Raises: Rejected as busy while a transaction is open."""
+        self._usable()
+        if self.open is not None:
+            detail = f"transaction {self.open.number} is open: finish or discard it"
+            raise Rejected(what, self.open.op.seq, Reason.BUSY, detail=detail)
+
+    def publish_loaded(self) -> None:
+        """Flip to a private bank that was filled from a file, checked and sealed."""
+        self.number += 1
+        self.pair.private_bank.txn = self.number
+        self.pair.flip()
+        self.flips += 1
+        # the other bank holds another session: everything of it is stale
+        self.pair.private_bank.spoiled = True
 
     def compact(self) -> Record:
         """Move live cells to the front; no sequence changes."""

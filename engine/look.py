@@ -85,6 +85,22 @@ def sequence_view(bank: Bank, key: int) -> SequenceView:
     )
 
 
+def trial_sequences(bank: Bank, applied: Applied) -> tuple[SequenceView, ...]:
+    """Every sequence as an op would leave it; nothing was done."""
+    after = applied.history
+    keys = sorted(set(after.sequences) | set(bank.history.value.sequences))
+    found = []
+    for key in keys:
+        held, size = after.of(key), after.group_size
+        n = held.run.n
+        found.append(
+            SequenceView(
+                key, held.run.start, held.run.stop, size, n // size, n % size, held.extents, 0, 0, 0
+            )
+        )
+    return tuple(found)
+
+
 def part_views(bank: Bank, look: Look, start: int) -> tuple[PartView, ...]:
     """How far every owner reaches for one key."""
     found: list[PartView] = []

@@ -91,20 +91,18 @@ class PrivateState:
 
     def check_complete(self) -> None:
         """Every owner got exactly this piece's rows. Raises: InvariantBroken naming the owner."""
-        for owner in (*self.bank.positional(), *self.bank.fixed()):
-            if owner.name in ("history", "qsa.groups"):
-                continue
-            places = owner.places
-            keys = (
-                [p.place for p in places]
-                if isinstance(places, tuple)
-                else [(layer, "") for layer in places]
-            )
-            for place in keys:
-                n = self.written.get((owner.name, place), 0)
-                if n != self.n:
-                    raise InvariantBroken(
-                        f"{owner.name} of layer {place[0]}, sequence {self.look.key}",
-                        f"{self.n} tokens written",
-                        f"{n}",
-                    )
+        for owner in self.bank.positional():
+            if owner.name not in ("history", "qsa.groups"):
+                self._check_places(owner.name, [p.place for p in owner.places])
+        for fixed in self.bank.fixed():
+            self._check_places(fixed.name, [(layer, "") for layer in fixed.places])
+
+    def _check_places(self, owner: str, places: list[Place]) -> None:
+        for place in places:
+            n = self.written.get((owner, place), 0)
+            if n != self.n:
+                raise InvariantBroken(
+                    f"{owner} of layer {place[0]}, sequence {self.look.key}",
+                    f"{self.n} tokens written",
+                    f"{n}",
+                )

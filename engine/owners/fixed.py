@@ -112,6 +112,11 @@ class FixedOwner(Owner):
         first = next(iter(self.places.values()))
         return dtype_name(first.dtype), first.shape
 
+    def bits(self, key: Key, layer: int) -> npt.NDArray[Any] | None:
+        """Host copy of a value as it is (narrow floats as their bits)."""
+        value = self.get(key, layer)
+        return None if value is None else _bits(value)
+
     def host(self, key: Key, layer: int) -> npt.NDArray[Any] | None:
         """Host copy of a value, float32 for narrow floats (for a panel)."""
         value = self.get(key, layer)
@@ -121,6 +126,11 @@ class FixedOwner(Owner):
             value = value.astype(mx.float32)
         mx.eval(value)
         return np.array(value)
+
+
+def _bits(value: mx.array) -> npt.NDArray[Any]:
+    host = to_numpy(value)
+    return host.view(np.uint32) if host.dtype == np.float32 else host
 
 
 def _drop(table: dict[Key, Any], key: Key) -> None:

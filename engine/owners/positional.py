@@ -47,7 +47,7 @@ class PositionalOwner(Owner):
         wanted = self.grown(n_cells)
         for p in self.places:
             more = mx.zeros((wanted - self.n_alloc, *p.shape), p.dtype)
-            self.tables[p.place] = mx.concatenate((self.tables[p.place], more))
+            self.tables[p.place] = mx.concatenate([self.tables[p.place], more])
         self.n_alloc = wanted
 
     def grown(self, n_cells: int) -> int:
@@ -208,10 +208,18 @@ class PositionalOwner(Owner):
                 found.append((self._label(look, p), hash_blocks(lo, size, to_numpy(rows))))
         return found
 
-    def values(self, place: Place, look: Look, start: int, stop: int) -> npt.NDArray[Any]:
-        """Host copy of live rows [start, stop), float32 for narrow floats (for a panel)."""
-        rows = self.read(place, cut(look.extents, start, stop))
+    def host(self, place: Place, look: Look, start: int, stop: int) -> npt.NDArray[Any]:
+        """Host copy of units [start, stop), float32 for narrow floats (for a panel)."""
+        rows = self.unit_rows(place, look, start, stop)
         if rows.dtype in (mx.bfloat16, mx.float16):
             rows = rows.astype(mx.float32)
         mx.eval(rows)
         return np.array(rows)
+
+    def bits(self, place: Place, look: Look, start: int, stop: int) -> npt.NDArray[Any]:
+        """Host copy of units [start, stop) as they are (narrow floats as their bits)."""
+        rows = self.unit_rows(place, look, start, stop)
+        mx.eval(rows)
+        host = to_numpy(rows)
+        # NaN is not equal to itself, its bits are
+        return host.view(np.uint32) if host.dtype == np.float32 else host
