@@ -1,0 +1,228 @@
+"""The journal as columns: filter by NumPy masks, jump targets, last good state.
+
+Owns one row a record. Text columns are kept as small codes, so that a million rows are filtered
+in milliseconds; a row's sentence is made when it is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.models import text
+from app.models.filters import Query
+from app.models.table import Cell, Column, Jump
+from engine.snapshot import Record
+
+COLUMNS = (
+    Column("Event", "right", mono=True, width=9),
+    Column("Txn", "right", mono=True, tip="Transaction; none when refused before reserve", width=8),
+    Column("Seq", "right", mono=True, width=4),
+    Column("Op", width=12),
+    Column("Result", width=16),
+    Column("Positions", "right", mono=True, width=17, tip="Positions that the op wrote"),
+    Column("Time", "right", mono=True, width=9),
+    Column("Stage", width=18),
+    Column("Kind or reason", width=15),
+    Column("What happened"),
+)
+OUTCOMES = {
+    # outcome: (glyph, colour role)
+    "ok": ("tick", "done"),
+    "rejected": ("cross", "warning"),
+    "failed": ("cross", "failed"),
+    "cancelled": ("dash", "pending"),
+}
+WORDS = ("op", "outcome", "stage", "kind", "reason")
+NUMBERS = ("event", "txn", "seq", "start", "stop", "tokens", "time", "flips")
+NO_NUMBER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Codes and numbers of a piece of the journal, all of one length."""
+
+    numbers: dict[str, npt.NDArray[np.int64]]
+    codes: dict[str, npt.NDArray[np.int32]]
+
+
+class Journal:
+    """Columns of all records so far; grows at the end only."""
+
+    def __init__(self, records: Sequence[Record] = ()) -> None:
+        """`records` is read, not copied, when a row is looked at."""
+        self.records: Sequence[Record] = records
+        self.vocabulary: dict[str, dict[str, int]] = {name: {"": 0} for name in WORDS}
+        self._numbers = {name: np.empty(0, np.int64) for name in NUMBERS}
+        self._codes = {name: np.empty(0, np.int32) for name in WORDS}
+        self._length = 0
+        self.catch_up()
+
+    def __len__(self) -> int:
+        return self._length
+
+    def catch_up(self) -> int:
+        """Read the records that came since; returns how many."""
+        new = len(self.records) - self._length
+        if new > 0:
+            self._reserve(len(self.records))
+            for row in range(self._length, len(self.records)):
+                self._read(row, self.records[row])
+            self._length = len(self.records)
+        return max(new, 0)
+
+    def _reserve(self, n_rows: int) -> None:
+        """Make room for `n_rows`, doubling, so that growing stays cheap."""
+        room = len(self._numbers["event"])
+        if n_rows <= room:
+            return
+        size = max(n_rows, 2 * room, 256)
+        for name, numbers in self._numbers.items():
+            self._numbers[name] = np.concatenate([numbers, np.zeros(size - room, np.int64)])
+        for name, codes in self._codes.items():
+            self._codes[name] = np.concatenate([codes, np.zeros(size - room, np.int32)])
+
+    def _read(self, row: int, record: Record) -> None:
+        start, stop = record.positions_written or (NO_NUMBER, NO_NUMBER)
+        values = (
+            record.number,
+            NO_NUMBER if record.txn is None else record.txn,
+            record.seq,
+            start,
+            stop,
+            record.n_tokens,
+            record.duration_ns,
+            record.flips,
+        )
+        for name, value in zip(NUMBERS, values, strict=True):
+            self._numbers[name][row] = value
+        for name in WORDS:
+            known = self.vocabulary[name]
+            self._codes[name][row] = known.setdefault(getattr(record, name), len(known))
+
+    def numbers(self, name: str) -> npt.NDArray[np.int64]:
+        """One number column, [rows] int64, without a copy."""
+        return self._numbers[name][: self._length]
+
+    def codes(self, name: str) -> npt.NDArray[np.int32]:
+        """One word column as codes into `vocabulary[name]`, [rows] int32, without a copy."""
+        return self._codes[name][: self._length]
+
+    def matching(self, query: Query) -> npt.NDArray[np.int64]:
+        """Rows that a query lets through, in order."""
+        mask = np.ones(self._length, bool)
+        for term in query.terms:
+            hits = np.zeros(self._length, bool)
+            for name in term.words:
+                words = self.vocabulary[name]
+                table = np.fromiter((term.text in word for word in words), bool, len(words))
+                hits |= table[self.codes(name)]
+            if term.number == "position":
+                hits |= (self.numbers("start") < term.high) & (self.numbers("stop") > term.low)
+            elif term.number:
+                column = self.numbers(term.number)
+                hits |= (column >= term.low) & (column < term.high)
+            mask &= ~hits if term.negated else hits
+        return np.flatnonzero(mask)
+
+    def row_of(self, event: int) -> int | None:
+        """Row of the record with this number; None where there is none."""
+        column = self.numbers("event")
+        row = int(np.searchsorted(column, event))
+        return row if row < self._length and column[row] == event else None
+
+    def last_good(self, before: int | None = None) -> int | None:
+        """Row of the newest record before row `before` that published; None where none did."""
+        codes = self.codes("outcome")[:before]
+        good = self.vocabulary["outcome"].get("ok", -1)
+        rows = np.flatnonzero(codes == good)
+        return int(rows[-1]) if len(rows) else None
+
+    def next_problem(self, row: int, step: int) -> int | None:
+        """Nearest row after (`step` 1) or before (-1) `row` that did not publish."""
+        good = self.vocabulary["outcome"].get("ok", -1)
+        rows = np.flatnonzero(self.codes("outcome") != good)
+        rows = rows[rows > row] if step > 0 else rows[rows < row]
+        return int(rows[0 if step > 0 else -1]) if len(rows) else None
+
+
+class JournalTable:
+    """The rows of a journal that a query lets through, as a table."""
+
+    columns = COLUMNS
+
+    def __init__(self, journal: Journal, query: Query | None = None) -> None:
+        self.journal = journal
+        self.query = query or Query(())
+        self.rows = self._find()
+
+    def _find(self) -> npt.NDArray[np.int64]:
+        if not self.query.terms:
+            return np.arange(len(self.journal), dtype=np.int64)
+        return self.journal.matching(self.query)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.rows)
+
+    def record(self, row: int) -> Record:
+        """The record behind a row."""
+        return self.journal.records[int(self.rows[row])]
+
+    def shown_at(self, journal_row: int) -> int | None:
+        """Where a row of the journal stands in this table; None when it is filtered out."""
+        row = int(np.searchsorted(self.rows, journal_row))
+        return row if row < len(self.rows) and self.rows[row] == journal_row else None
+
+    def cell(self, row: int, column: int) -> Cell:
+        return record_cell(self.record(row), column)
+
+    def jump(self, row: int) -> Jump | None:
+        record = self.record(row)
+        written = record.positions_written
+        return Jump(
+            seq=record.seq,
+            positions=written if written and written[1] > written[0] else None,
+            event=record.number,
+            stage=record.stage or None,
+        )
+
+    def key(self, row: int) -> str:
+        return str(self.record(row).number)
+
+
+def record_cell(record: Record, column: int) -> Cell:
+    """One cell of a record's row."""
+    match column:
+        case 0:
+            return Cell(text.count(record.number), copy=str(record.number))
+        case 1:
+            return Cell(text.optional(record.txn), tip="" if record.txn is not None else "no txn")
+        case 2:
+            return Cell(str(record.seq))
+        case 3:
+            return Cell(record.op)
+        case 4:
+            glyph, role = OUTCOMES.get(record.outcome, ("dash", "pending"))
+            return Cell(record.outcome, record.result, role, glyph)
+        case 5:
+            start, stop = record.positions_written or (0, 0)
+            return Cell(text.span(start, stop) if stop > start else text.NOTHING)
+        case 6:
+            return Cell(text.duration(record.duration_ns), tip=f"{record.duration_ns:,} ns")
+        case 7:
+            return Cell(record.stage)
+        case 8:
+            return Cell(record.kind or record.reason)
+        case _:
+            return Cell(record.sentence, tip=record.sentence)
+
+
+def compared(records: Iterable[Record], events: tuple[int, int]) -> tuple[Record, Record] | None:
+    """The two records with these numbers, older first; None unless both are kept."""
+    low, high = sorted(events)
+    found = {record.number: record for record in records if record.number in (low, high)}
+    return (found[low], found[high]) if len(found) == 2 else None
