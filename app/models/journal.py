@@ -37,7 +37,18 @@ OUTCOMES = {
     "cancelled": ("dash", "pending"),
 }
 WORDS = ("op", "outcome", "stage", "kind", "reason")
-NUMBERS = ("event", "txn", "seq", "start", "stop", "tokens", "time", "flips")
+NUMBERS = (
+    "event",
+    "txn",
+    "seq",
+    "start",
+    "stop",
+    "tokens",
+    "time",
+    "flips",
+    "cell_low",
+    "cell_high",
+)
 NO_NUMBER = -1
 
 
@@ -96,6 +107,8 @@ class Journal:
             record.n_tokens,
             record.duration_ns,
             record.flips,
+            min((first for first, _ in record.cells_written), default=0),
+            max((first + n for first, n in record.cells_written), default=0),
         )
         for name, value in zip(NUMBERS, values, strict=True):
             self._numbers[name][row] = value

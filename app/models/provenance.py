@@ -7,7 +7,6 @@ brings them from elsewhere; each such step is named. Needs the records only, no 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,9 @@ from app.models.journal import Journal
 from app.models.state import State, position_in
 from engine.snapshot import Record
 
-MOVERS = ("shift", "fork", "copy", "restore", "transaction")
+MOVERS = ("shift", "fork", "copy", "restore")
+BLOCK = 65_536
+"""Rows looked at in one go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +64,34 @@ def lineage(journal: Journal, seq: int, position: int, upto: int | None) -> tupl
 
 
 def _previous(journal: Journal, seq: int, position: int, before: int) -> tuple[int, Record] | None:
-    """Newest published record before a row that could have touched the position."""
+    """Newest published record before a row that could have touched the position.
+
+    Looks at a block of rows at a time, so that a long journal costs what is looked at.
+    """
     vocabulary = journal.vocabulary
     good = vocabulary["outcome"].get("ok", -1)
-    movers = [vocabulary["op"][name] for name in MOVERS if name in vocabulary["op"]]
-    window = slice(0, before)
-    wrote = (
-        (journal.numbers("seq")[window] == seq)
-        & (journal.numbers("start")[window] <= position)
-        & (journal.numbers("stop")[window] > position)
-    )
-    candidates = wrote | np.isin(journal.codes("op")[window], movers)
-    rows = np.flatnonzero(candidates & (journal.codes("outcome")[window] == good))
-    if not len(rows):
-        return None
-    return int(rows[-1]), journal.records[int(rows[-1])]
+    movers = [vocabulary["op"].get(name, -1) for name in MOVERS]
+    several = vocabulary["op"].get("transaction", -1)
+    for stop in range(before, 0, -BLOCK):
+        part = slice(max(0, stop - BLOCK), stop)
+        op, own = journal.codes("op")[part], journal.numbers("seq")[part] == seq
+        wrote = (journal.numbers("start")[part] <= position) & (
+            journal.numbers("stop")[part] > position
+        )
+        candidates = (own & (wrote | np.isin(op, movers))) | (op == several)
+        rows = np.flatnonzero(candidates & (journal.codes("outcome")[part] == good))
+        if len(rows):
+            row = part.start + int(rows[-1])
+            return row, journal.records[row]
+    return None
 
 
 def _plain_ops(record: Record) -> list[dict[str, Any]]:
     """The op of a record as JSON objects; the inner ones of a transaction."""
-    op = json.loads(record.op_json) if record.op_json else {"op": record.op, "seq": record.seq}
-    inner = op.get("ops")
-    return list(inner) if op.get("op") == "transaction" and inner else [op]
+    op: dict[str, Any] = (
+        json.loads(record.op_json) if record.op_json else {"op": record.op, "seq": record.seq}
+    )
+    return list(op["ops"]) if op.get("op") == "transaction" else [op]
 
 
 def _through(
@@ -155,20 +162,20 @@ def _save_row(journal: Journal, before: int, slot: str) -> int:
 
 
 def history_of_cell(
-    records: Sequence[Record], state: State, cell: int, limit: int = 8
+    journal: Journal, state: State, cell: int, limit: int = 8
 ) -> tuple[Leftover, ...]:
     """Events that wrote a physical cell, newest first; only the newest can still be live."""
-    live = [(view.seq, position_in(view, cell)) for view in state.sequences]
-    held = next(((seq, position) for seq, position in live if position is not None), None)
+    stop = len(journal) if state.event is None else (journal.row_of(state.event) or 0) + 1
+    low, high = journal.numbers("cell_low")[:stop], journal.numbers("cell_high")[:stop]
+    held = any(position_in(view, cell) is not None for view in state.sequences)
     out: list[Leftover] = []
-    for record in reversed(records):
-        if state.event is not None and record.number > state.event:
-            continue
+    for row in reversed(np.flatnonzero((low <= cell) & (high > cell))):
+        record = journal.records[int(row)]
         if not any(first <= cell < first + n for first, n in record.cells_written):
             continue
         newest = not out and record.outcome == "ok"
         where = _written_at(record, cell)
-        out.append(Leftover(record.number, record.seq, where, newest and held is not None))
+        out.append(Leftover(record.number, record.seq, where, newest and held))
         if len(out) == limit:
             break
     return tuple(out)
