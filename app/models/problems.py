@@ -1,0 +1,146 @@
+"""What went wrong, the first error on top, with expected and given and where it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from app.models import text
+from app.models.table import Cell, Column, Jump, Row, Table
+from engine.snapshot import CheckResult, Record
+
+COLUMNS = (
+    Column("Severity"),
+    Column("Event", "right", mono=True),
+    Column("What happened"),
+    Column("Expected", "right", mono=True),
+    Column("Given", "right", mono=True),
+    Column("Nearest legal", "right", mono=True),
+)
+SEVERITIES = ("bug", "failed", "refused", "notice")
+"""Loudest first."""
+LOOKS = {
+    "bug": ("cross", "failed"),
+    "failed": ("cross", "failed"),
+    "refused": ("warning", "warning"),
+    "notice": ("dash", "text2"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that went wrong."""
+
+    severity: str
+    sentence: str
+    event: int | None = None
+    expected: str = ""
+    given: str = ""
+    nearest: str = ""
+    jump: Jump | None = None
+    n_times: int = 1
+    """How often the same happened in a row."""
+
+
+def of_record(record: Record) -> Problem | None:
+    """The problem that a journal record tells of; None when it published."""
+    if record.outcome == "ok":
+        return None
+    severity = {"rejected": "refused", "failed": "failed"}.get(record.outcome, "notice")
+    written = record.positions_written
+    given = record.given
+    positions = written if written and written[1] > written[0] else None
+    if positions is None and given is not None and given >= 0 and record.reason != "capacity":
+        positions = (given, given + 1)
+    return Problem(
+        severity,
+        record.sentence or record.result,
+        record.number,
+        "" if record.expected is None else text.count(record.expected),
+        record.bad_value if record.given is None else text.count(record.given),
+        "" if record.nearest is None else text.count(record.nearest),
+        Jump(seq=record.seq, positions=positions, event=record.number, stage=record.stage or None),
+    )
+
+
+def of_check(result: CheckResult) -> Problem | None:
+    """The problem that a check found; None when it passed."""
+    return None if result.ok else Problem("bug", f"{result.name}: {result.sentence}")
+
+
+def of_trouble(command: str, sentence: str) -> Problem:
+    """A command that could not be carried out."""
+    return Problem("refused", f"{command}: {sentence}")
+
+
+class Problems:
+    """All problems of a session in the order in which they came; the first one stays first."""
+
+    def __init__(self, limit: int = 5_000) -> None:
+        self.items: list[Problem] = []
+        self.n_more = 0
+        """Problems after the first `limit`, which are counted only."""
+        self.checks: dict[str, bool] = {}
+        self._limit = limit
+
+    def add(self, problem: Problem | None) -> None:
+        """Keep a problem; the same sentence again only counts up."""
+        if problem is None:
+            return
+        last = self.items[-1] if self.items else None
+        if last and (last.severity, last.sentence) == (problem.severity, problem.sentence):
+            self.items[-1] = replace(last, n_times=last.n_times + 1)
+        elif len(self.items) < self._limit:
+            self.items.append(problem)
+        else:
+            self.n_more += 1
+
+    def add_check(self, result: CheckResult) -> None:
+        """Remember that a check ran, and what it found."""
+        self.checks[result.name] = result.ok
+        self.add(of_check(result))
+
+    def clear(self) -> None:
+        """Forget all, at the start of a session."""
+        self.items.clear()
+        self.checks.clear()
+        self.n_more = 0
+
+    def count(self, severities: Iterable[str] = SEVERITIES[:3]) -> int:
+        """How many problems there are, repeats not counted."""
+        wanted = set(severities)
+        return sum(item.severity in wanted for item in self.items)
+
+    def headline(self) -> Problem | None:
+        """The first error: the first bug if there is one, else the first problem."""
+        bugs = (item for item in self.items if item.severity == "bug")
+        return next(bugs, self.items[0] if self.items else None)
+
+    def table(self) -> Table:
+        """One row a problem, bugs first, then in the order in which they came."""
+        ordered = sorted(self.items, key=lambda item: item.severity != "bug")
+        return Table(COLUMNS, tuple(_row(item) for item in ordered))
+
+    def empty_words(self) -> str:
+        """What to say when there is no problem: which checks ran."""
+        if not self.checks:
+            return "No problems. No check ran yet: run one from the Checks panel."
+        n_passed = sum(self.checks.values())
+        names = ", ".join(self.checks)
+        return (
+            f"No problems. {n_passed} of {text.plural(len(self.checks), 'check')} passed: {names}."
+        )
+
+
+def _row(problem: Problem) -> Row:
+    glyph, role = LOOKS[problem.severity]
+    times = f" ({text.count(problem.n_times)} times)" if problem.n_times > 1 else ""
+    cells = (
+        Cell(problem.severity, role=role, glyph=glyph),
+        Cell(text.optional(problem.event)),
+        Cell(problem.sentence + times, tip=problem.sentence),
+        Cell(problem.expected or text.NOTHING),
+        Cell(problem.given or text.NOTHING),
+        Cell(problem.nearest or text.NOTHING),
+    )
+    return Row(cells, problem.jump, f"{problem.event}/{problem.sentence}")
