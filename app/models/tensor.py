@@ -83,14 +83,14 @@ def _matrix(values: npt.NDArray[np.generic], first: int) -> Matrix:
         cut.append(f"first {MAX_ROWS:,} of {flat.shape[0]:,} rows")
     if flat.shape[1] > MAX_COLUMNS:
         cut.append(f"first {MAX_COLUMNS:,} of {flat.shape[1]:,} columns")
-    flat = np.asarray(flat[:MAX_ROWS, :MAX_COLUMNS], dtype=np.float32)
-    finite = np.isfinite(flat)
+    picture = np.asarray(flat[:MAX_ROWS, :MAX_COLUMNS], dtype=np.float32)
+    finite = np.isfinite(picture)
     some = bool(finite.any())
-    low = float(np.min(flat, where=finite, initial=np.inf)) if some else 0.0
-    high = float(np.max(flat, where=finite, initial=-np.inf)) if some else 0.0
-    n_nan = int(np.isnan(flat).sum())
-    n_inf = int(flat.size - finite.sum()) - n_nan
-    return Matrix(flat, first, low, high, n_nan, n_inf, shape, dtype, ", ".join(cut))
+    low = float(np.min(picture, where=finite, initial=np.inf)) if some else 0.0
+    high = float(np.max(picture, where=finite, initial=-np.inf)) if some else 0.0
+    n_nan = int(np.isnan(picture).sum())
+    n_inf = int(picture.size - finite.sum()) - n_nan
+    return Matrix(picture, first, low, high, n_nan, n_inf, shape, dtype, ", ".join(cut))
 
 
 def automatic(matrix: Matrix, view: str) -> Limits:
