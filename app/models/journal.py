@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from app.models import text
 from app.models.filters import Query
-from app.models.table import Cell, Column, Jump
+from app.models.table import Cell, Column, Jump, StableRows
 from engine.snapshot import Record
 
 COLUMNS = (
@@ -162,7 +162,7 @@ class Journal:
         return int(rows[0 if step > 0 else -1]) if len(rows) else None
 
 
-class JournalTable:
+class JournalTable(StableRows):
     """The rows of a journal that a query lets through, as a table."""
 
     columns = COLUMNS

@@ -94,6 +94,10 @@ class TableSource(Protocol):
     def key(self, row: int) -> str: ...
 
 
+class StableRows:
+    """Mark of a source whose rows never change once they are shown (the journal's)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A small table held whole."""

@@ -1,0 +1,194 @@
+"""What all panels share: one state to show, redrawn when it is looked at, and jumps to others.
+
+A panel sets `title`, builds its widgets in `build`, and fills them in `rebuild`. Changes mark it
+stale; it is rebuilt at most every `INTERVAL_MS`, and not at all while nobody can see it.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Slot
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QAbstractScrollArea,
+    QLabel,
+    QLayout,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import theme
+from app.models.state import State, state_of
+from app.models.table import Jump
+
+INTERVAL_MS = 50
+PLACES = ("start", "stop", "cell", "group")
+
+
+class Panel(QWidget):
+    """A QWidget with `client` and `hub`; see the module."""
+
+    title = ""
+
+    def __init__(self, client, hub, parent=None) -> None:
+        super().__init__(parent)
+        self.client, self.hub = client, hub
+        self.setAccessibleName(self.title)
+        self._stale = True
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self.flush)
+        self.box = QVBoxLayout(self)
+        self.box.setContentsMargins(8, 8, 8, 8)
+        self.box.setSpacing(8)
+        self.build()
+        name_all(self)
+        client.shown_changed.connect(self._shown_changed)
+
+    # for a panel to fill in -------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Make the widgets, once."""
+
+    def rebuild(self) -> None:
+        """Fill the widgets from `state` and the hub's selection."""
+
+    # when to redraw ---------------------------------------------------------------------------
+
+    def state(self) -> State | None:
+        """The one state that all panels show."""
+        records = self.client.records
+        newest = records[-1].number if records else None
+        return state_of(self.client.snapshot, self.client.shown, newest)
+
+    def refresh(self) -> None:
+        """Mark the panel stale; it is rebuilt soon if it can be seen."""
+        self._stale = True
+        if self.isVisible() and not self._timer.isActive():
+            self._timer.start(INTERVAL_MS)
+
+    @Slot()
+    def flush(self) -> None:
+        """Rebuild now if stale (pictures and tests)."""
+        if self._stale:
+            self._stale = False
+            self.rebuild()
+
+    def showEvent(self, event) -> None:
+        super().showEvent(event)
+        self.flush()
+
+    def changeEvent(self, event) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
+            self.refresh()
+
+    def grab(self, *args):
+        """A picture of the panel as it is now, even when it was stale."""
+        self.flush()
+        return super().grab(*args)
+
+    @Slot(object)
+    def _shown_changed(self, record) -> None:
+        self.refresh()
+
+    # what the window calls --------------------------------------------------------------------
+
+    def show_snapshot(self, snapshot) -> None:
+        self.refresh()
+
+    def show_selection(self, selection, origin) -> None:
+        self.refresh()
+
+    # leading elsewhere ------------------------------------------------------------------------
+
+    def jump(self, jump: Jump | None) -> None:
+        """Select what a row leads to, in every panel."""
+        if jump is None:
+            return
+        fields = jump.changes()
+        if any(name in fields for name in PLACES):
+            fields = {**dict.fromkeys(PLACES), **fields}
+        self.hub.change(self, **fields)
+
+    def send(self, command) -> int:
+        """Ask the engine."""
+        return self.client.send(command)
+
+
+def label(text: str = "", name: str = "", *, second: bool = False, wrap: bool = False) -> QLabel:
+    """A line of text; `second` in the second text colour."""
+    widget = QLabel(text)
+    widget.setAccessibleName(name or text)
+    widget.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    widget.setWordWrap(wrap)
+    if wrap:
+        widget.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+    if second:
+        widget.setForegroundRole(widget.palette().ColorRole.PlaceholderText)
+    return widget
+
+
+def heading(text: str) -> QLabel:
+    """A bold line over a part of a panel."""
+    widget = label(text)
+    font = widget.font()
+    font.setBold(True)
+    widget.setFont(font)
+    return widget
+
+
+def set_text(widget: QLabel, text: str, role: str = "") -> None:
+    """Change a label, its accessible name and, where `role` is readable as text, its colour."""
+    if widget.text() != text:
+        widget.setText(text)
+        widget.setAccessibleDescription(text)
+    if role:
+        palette = widget.palette()
+        colour = theme.colour(role if role in ("text", "text2", "warning", "accent") else "text")
+        palette.setColor(widget.foregroundRole(), colour)
+        widget.setPalette(palette)
+
+
+def named(widget: QWidget, name: str, tip: str = "") -> QWidget:
+    """Give a widget its accessible name and tooltip; returns it."""
+    widget.setAccessibleName(name)
+    if tip:
+        widget.setToolTip(tip)
+        widget.setStatusTip(tip)
+    return widget
+
+
+def name_all(root: QWidget) -> None:
+    """Name what is still nameless: parts of tables and scroll areas, labels by their text."""
+    for child in root.findChildren(QWidget):
+        if child.accessibleName():
+            continue
+        text = child.text() if hasattr(child, "text") and callable(child.text) else ""
+        owner = child.parentWidget()
+        while owner is not None and not owner.accessibleName():
+            owner = owner.parentWidget()
+        of = owner.accessibleName() if owner is not None else root.accessibleName()
+        child.setAccessibleName(text or f"{of}: {_part_word(child)}")
+
+
+def _part_word(widget: QWidget) -> str:
+    for kind, word in ((QAbstractItemView, "list"), (QAbstractScrollArea, "scroll area")):
+        if isinstance(widget, kind):
+            return word
+    return widget.metaObject().className().removeprefix("Q").lower()
+
+
+def row_of(*widgets: QWidget | None) -> QLayout:
+    """Widgets in a line; None is a stretch."""
+    from PySide6.QtWidgets import QHBoxLayout
+
+    line = QHBoxLayout()
+    line.setSpacing(8)
+    line.setContentsMargins(0, 0, 0, 0)
+    for widget in widgets:
+        if widget is None:
+            line.addStretch(1)
+        else:
+            line.addWidget(widget)
+    return line

@@ -1,0 +1,304 @@
+"""The table and tree of every panel: dense rows, keys for everything, copy as text in each."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QFileDialog,
+    QHeaderView,
+    QMenu,
+    QTableView,
+    QTreeView,
+)
+
+from app import theme
+from app.adapters.table_model import TableModel
+from app.adapters.tree_model import TreeModel
+from app.models import table as tables
+from app.models import tree as trees
+
+SAMPLE_ROWS = 60
+"""Rows looked at to choose the columns' widths."""
+MAX_COPY_ROWS = 100_000
+
+
+class TableView(QTableView):
+    """A QTableView over a `TableSource`; `activated_row` on Enter or a double click."""
+
+    chosen = Signal(int)
+    """Row that became the current one by the user's hand."""
+    activated_row = Signal(int)
+
+    def __init__(self, name: str, parent=None) -> None:
+        super().__init__(parent)
+        self.table = TableModel(parent=self)
+        self.extra_actions = None
+        """Called with (menu, row) to add entries to the context menu."""
+        self._fitted: tuple = ()
+        self._quiet = False
+        self.setModel(self.table)
+        self.setAccessibleName(name)
+        self.setObjectName(name)
+        self._set_up()
+        for part, word in (
+            (self.viewport(), "cells"),
+            (self.horizontalHeader(), "header"),
+            (self.verticalHeader(), "row header"),
+        ):
+            part.setAccessibleName(f"{name}: {word}")
+        self.selectionModel().currentRowChanged.connect(self._current_changed)
+        self.activated.connect(lambda index: self.activated_row.emit(index.row()))
+
+    def _set_up(self) -> None:
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setAlternatingRowColors(True)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        header = self.horizontalHeader()
+        header.setStretchLastSection(True)
+        header.setHighlightSections(False)
+        header.setMinimumSectionSize(24)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().hide()
+        self._set_row_height()
+
+    def _set_row_height(self) -> None:
+        self.verticalHeader().setMinimumSectionSize(theme.row_height())
+        self.verticalHeader().setDefaultSectionSize(theme.row_height())
+
+    # content ----------------------------------------------------------------------------------
+
+    def set_table(self, source) -> None:
+        """Show another table; the current row stays the current one where it is still there."""
+        row = self.currentIndex().row()
+        key = self.table.source.key(row) if 0 <= row < self.table.source.n_rows else None
+        self._quiet = True
+        self.table.set_source(source)
+        if key is not None and self.currentIndex().row() < 0:
+            self._find_again(source, key)
+        self._quiet = False
+        self._fit_columns(source)
+
+    def _find_again(self, source, key: str) -> None:
+        for row in range(min(source.n_rows, 10_000)):
+            if source.key(row) == key:
+                self.selectRow(row)
+                return
+
+    def show_row(self, row: int | None) -> None:
+        """Make a row the current one without telling anybody."""
+        self._quiet = True
+        if row is None:
+            self.clearSelection()
+        elif row != self.currentIndex().row() or not self.selectionModel().hasSelection():
+            self.selectRow(row)
+            self.scrollTo(self.table.index(row, 0))
+        self._quiet = False
+
+    def _current_changed(self, current, previous) -> None:
+        if not self._quiet and current.isValid():
+            self.chosen.emit(current.row())
+
+    def _fit_columns(self, source) -> None:
+        """Widths from the titles and the first rows, once for each set of columns."""
+        state = (source.columns, min(source.n_rows, SAMPLE_ROWS) > 0, theme.row_height())
+        if state == self._fitted:
+            return
+        self._fitted = state
+        normal = self.fontMetrics()
+        for number, column in enumerate(source.columns[:-1]):
+            digits = self.table._font(column.mono, False)
+            metrics = normal if digits is None else type(normal)(digits)
+            wanted = normal.horizontalAdvance(column.title) + 8
+            if column.width:
+                wanted = max(wanted, column.width * metrics.horizontalAdvance("0"))
+            else:
+                for row in range(min(source.n_rows, SAMPLE_ROWS)):
+                    cell = source.cell(row, number)
+                    width = metrics.horizontalAdvance(cell.text) + (20 if cell.glyph else 0)
+                    wanted = max(wanted, width)
+            self.setColumnWidth(number, min(wanted + 16, 360))
+
+    # keys, copy, menu -------------------------------------------------------------------------
+
+    def rows(self) -> list[int]:
+        """Selected rows in order; all rows when none is selected."""
+        chosen = sorted({index.row() for index in self.selectionModel().selectedRows()})
+        return chosen or list(range(min(self.table.source.n_rows, MAX_COPY_ROWS)))
+
+    def copy(self) -> None:
+        """Put the selected rows on the clipboard as tab-separated text."""
+        QGuiApplication.clipboard().setText(tables.to_text(self.table.source, self.rows()))
+
+    def copy_json(self) -> None:
+        """Put the selected rows on the clipboard as JSON."""
+        QGuiApplication.clipboard().setText(tables.to_json(self.table.source, self.rows()))
+
+    def copy_csv(self) -> None:
+        """Put all rows on the clipboard as comma-separated values."""
+        QGuiApplication.clipboard().setText(tables.to_csv(self.table.source))
+
+    def save_csv(self) -> None:
+        """Ask for a file and write all rows into it."""
+        path, _ = QFileDialog.getSaveFileName(
+            self, self.tr("Save table"), f"{self.accessibleName()}.csv", "CSV (*.csv)"
+        )
+        if path:
+            with open(path, "w", encoding="utf-8", newline="") as file:
+                file.write(tables.to_csv(self.table.source))
+
+    def event(self, event) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and _is_copy(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        elif _is_copy(event):
+            self.copy_json()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if self.currentIndex().isValid():
+                self.activated_row.emit(self.currentIndex().row())
+        else:
+            super().keyPressEvent(event)
+
+    def changeEvent(self, event) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fitted = ()
+            self._set_row_height()
+
+    def contextMenuEvent(self, event) -> None:
+        index = self.indexAt(event.pos())
+        if event.reason() == event.Reason.Keyboard or not index.isValid():
+            index = self.currentIndex()
+        self.menu_for(index.row()).popup(self._menu_point(event, index))
+
+    def _menu_point(self, event, index) -> QPoint:
+        if event.reason() == event.Reason.Keyboard and index.isValid():
+            return self.viewport().mapToGlobal(self.visualRect(index).bottomLeft())
+        return event.globalPos()
+
+    def menu_for(self, row: int) -> QMenu:
+        """The context menu of a row; deletes itself when it closes."""
+        menu = QMenu(self)
+        menu.setAccessibleName(self.tr("Row menu"))
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if self.extra_actions is not None and row >= 0:
+            self.extra_actions(menu, row)
+            menu.addSeparator()
+        entries = (
+            (self.tr("Copy"), self.copy, QKeySequence.StandardKey.Copy),
+            (self.tr("Copy as JSON"), self.copy_json, QKeySequence("Ctrl+Shift+C")),
+            (self.tr("Copy all as CSV"), self.copy_csv, None),
+            (self.tr("Save as CSV..."), self.save_csv, None),
+        )
+        for words, slot, key in entries:
+            action = QAction(words, menu)
+            if key is not None:
+                action.setShortcut(QKeySequence(key))
+            action.triggered.connect(slot)
+            menu.addAction(action)
+        return menu
+
+
+def _is_copy(event) -> bool:
+    """Ctrl+C or Ctrl+Shift+C."""
+    return event.key() == Qt.Key.Key_C and bool(
+        event.modifiers() & Qt.KeyboardModifier.ControlModifier
+    )
+
+
+class PropertyTree(QTreeView):
+    """Names and values; Enter or a click on a link leads there."""
+
+    followed = Signal(object)
+    """`Jump` of a line that was activated."""
+
+    def __init__(self, name: str, parent=None) -> None:
+        super().__init__(parent)
+        self.tree = TreeModel(parent=self)
+        self.setModel(self.tree)
+        self.setAccessibleName(name)
+        self.setObjectName(name)
+        self.viewport().setAccessibleName(f"{name}: lines")
+        self.header().setAccessibleName(f"{name}: header")
+        self.setAlternatingRowColors(True)
+        self.setUniformRowHeights(True)
+        self.setIndentation(14)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.header().setStretchLastSection(True)
+        self.clicked.connect(self._clicked)
+
+    def set_nodes(self, nodes) -> None:
+        """Show other nodes, opened."""
+        if nodes != self.tree.nodes:
+            self.tree.set_nodes(nodes)
+            self.expandAll()
+            self._fit()
+
+    def _fit(self) -> None:
+        metrics, names = self.fontMetrics(), list(_names(self.tree.nodes))
+        wanted = max((metrics.horizontalAdvance(n) + 14 * d for n, d in names), default=60)
+        self.setColumnWidth(0, min(wanted + 40, 200))
+
+    def _clicked(self, index) -> None:
+        if index.column() == 1:
+            self._follow(index)
+
+    def _follow(self, index) -> None:
+        node = self.tree.node(index)
+        if node is not None and node.jump is not None:
+            self.followed.emit(node.jump)
+
+    def copy(self) -> None:
+        """Put all lines on the clipboard as indented text."""
+        QGuiApplication.clipboard().setText(trees.to_text(self.tree.nodes))
+
+    def event(self, event) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and _is_copy(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event) -> None:
+        if _is_copy(event):
+            self.copy()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._follow(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event) -> None:
+        menu = QMenu(self)
+        menu.setAccessibleName(self.tr("Line menu"))
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        node = self.tree.node(self.currentIndex())
+        if node is not None and node.jump is not None:
+            menu.addAction(self.tr("Go there"), lambda: self.followed.emit(node.jump))
+        menu.addAction(self.tr("Copy all lines"), self.copy)
+        menu.popup(event.globalPos())
+
+
+def _names(nodes, depth: int = 1):
+    for node in nodes:
+        yield node.name, depth
+        yield from _names(node.children, depth + 1)
+
+
+def copy_text(text: str) -> None:
+    """Put text on the clipboard."""
+    QApplication.clipboard().setText(text)
