@@ -85,6 +85,8 @@ class TableModel(QAbstractTableModel):
             return None
         column = self.source.columns[section]
         if role == Role.DisplayRole:
+            return column.title + ("\u2002" if column.align == "right" else "")
+        if role == Role.AccessibleTextRole:
             return column.title
         if role == Role.ToolTipRole:
             return column.tip or column.title

@@ -25,8 +25,7 @@ OWNER_COLUMNS = (
     Column("Per", tip="What the owner keeps one row for"),
 )
 PART_COLUMNS = (
-    Column("Part"),
-    Column("Layer", "right", mono=True),
+    Column("Part", tip="Owner, and its layer where it has several"),
     Column("First", "right", mono=True),
     Column("Last", "right", mono=True),
     Column("Count", "right", mono=True),
@@ -152,7 +151,7 @@ def part_table(view: SequenceView, units: Mapping[str, str]) -> Table:
 def _main_row(view: SequenceView) -> Row:
     empty = view.n_live == 0
     first, last = (None, None) if empty else (view.start, view.stop - 1)
-    mark = Cell("the run that the model sees" if not empty else "empty", role="text2")
+    mark = Cell("what the model sees" if not empty else "empty", role="text2")
     return _row("main run", None, first, last, view.n_live, mark, _jump(view, "history"))
 
 
@@ -192,16 +191,15 @@ def _row(
     mark: Cell,
     jump: Jump | None,
 ) -> Row:
-    shown_layer = "" if layer is None else ("all" if layer < 0 else str(layer))
+    shown = name if layer is None or layer < 0 else f"{name} · {layer}"
     cells = (
-        Cell(name),
-        Cell(shown_layer, role="text2"),
+        Cell(shown, tip=name if layer is None or layer < 0 else f"{name}, layer {layer}"),
         Cell(text.optional(first), tip=text.position_tip(first)),
         Cell(text.optional(last), tip=text.position_tip(last)),
         Cell(text.count(n)),
         mark,
     )
-    return Row(cells, jump, f"{name}/{shown_layer}")
+    return Row(cells, jump, shown)
 
 
 def _jump(view: SequenceView, owner: str) -> Jump:

@@ -24,11 +24,11 @@ HINT = (
     "Enter takes a row of the journal."
 )
 RULES = {
-    "group": "positions are grouped from the first live one; a full group is pooled to one key",
-    "tail": "the last group is not full yet, so its positions stay raw",
-    "evicted": "dropped from the front; the run may start anywhere, so this is no hole",
-    "padding": "lies before the first live position and never existed; this is no hole",
-    "outside": "not part of this run; the only legal next append is at the frontier + 1",
+    "group": "full group, counted from the first live position",
+    "tail": "the last group is not full yet, so it stays raw",
+    "evicted": "dropped from the front; no hole",
+    "padding": "before the first live position; no hole",
+    "outside": "not in this run; next append is frontier + 1",
 }
 
 

@@ -18,15 +18,15 @@ from app.models.table import Cell, Column, Jump, StableRows
 from engine.snapshot import Record
 
 COLUMNS = (
-    Column("Event", "right", mono=True, width=9),
-    Column("Txn", "right", mono=True, tip="Transaction; none when refused before reserve", width=8),
-    Column("Seq", "right", mono=True, width=4),
-    Column("Op", width=12),
-    Column("Result", width=16),
-    Column("Positions", "right", mono=True, width=17, tip="Positions that the op wrote"),
-    Column("Time", "right", mono=True, width=9),
-    Column("Stage", width=18),
-    Column("Kind or reason", width=15),
+    Column("Event", "right", mono=True),
+    Column("Txn", "right", mono=True, tip="Transaction; none when refused before reserve"),
+    Column("Seq", "right", mono=True),
+    Column("Op", width=11),
+    Column("Result", width=12),
+    Column("Positions", "right", mono=True, tip="Positions that the op wrote"),
+    Column("Time", "right", mono=True, width=7),
+    Column("Stage", width=17),
+    Column("Kind or reason", width=14),
     Column("What happened"),
 )
 OUTCOMES = {

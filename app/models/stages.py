@@ -68,6 +68,8 @@ class Pipeline:
     banner_role: str
     failed: str = ""
     """Name of the failed stage."""
+    running: str = ""
+    """Name of the stage in work, or the next one, of an open transaction."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,7 +91,8 @@ def pipeline(stages: tuple[StageView, ...], flips: int = 0, txn: int | None = No
         shown = title if piece == 0 else f"{title} (piece {piece + 1})"
         groups.append(ChipGroup(shown, chips, transaction))
     banner, role, failed = _banner(stages, flips, txn)
-    return Pipeline(tuple(groups), banner, role, failed)
+    ahead = next((s.name for s in stages if s.state in ("running", "pending")), "")
+    return Pipeline(tuple(groups), banner, role, failed, ahead)
 
 
 def _group_key(stage: StageView) -> tuple[bool, int, str]:

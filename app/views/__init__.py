@@ -26,4 +26,52 @@ class PanelSpec:
     """Panels of one area with the same word share one stack of tabs."""
 
 
-PANELS: tuple[PanelSpec, ...] = ()
+PANELS: tuple[PanelSpec, ...] = (
+    PanelSpec(
+        "pipeline",
+        "Pipeline",
+        "app.views.pipeline:PipelinePanel",
+        "centre",
+        "Stages of the transaction, with state and time; right click to make one fail",
+    ),
+    PanelSpec(
+        "inspector",
+        "Inspector",
+        "app.views.inspector:InspectorPanel",
+        "right",
+        "What is selected, who wrote it and why it is so",
+        "inspect",
+    ),
+    PanelSpec(
+        "banks",
+        "Banks",
+        "app.views.banks:BanksPanel",
+        "right",
+        "Public bank over private, every owner, every part of a run",
+        "banks",
+    ),
+    PanelSpec(
+        "faults",
+        "Fault injector",
+        "app.views.faults:FaultPanel",
+        "right",
+        "Make a stage fail, and see the proof that nothing was published",
+        "banks",
+    ),
+    PanelSpec(
+        "limits",
+        "Limits",
+        "app.views.limits:LimitsPanel",
+        "right",
+        "How far each op may go from here, and why not further",
+        "banks",
+    ),
+    PanelSpec(
+        "journal",
+        "Journal",
+        "app.views.journal:JournalPanel",
+        "bottom",
+        "All transactions; choose one to see the state after it",
+        "journal",
+    ),
+)

@@ -6,10 +6,12 @@ stale; it is rebuilt at most every `INTERVAL_MS`, and not at all while nobody ca
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Slot
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractScrollArea,
+    QHBoxLayout,
     QLabel,
     QLayout,
     QSizePolicy,
@@ -17,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app import theme
+from app import glyphs, theme
 from app.models.state import State, state_of
 from app.models.table import Jump
 
@@ -181,8 +183,6 @@ def _part_word(widget: QWidget) -> str:
 
 def row_of(*widgets: QWidget | None) -> QLayout:
     """Widgets in a line; None is a stretch."""
-    from PySide6.QtWidgets import QHBoxLayout
-
     line = QHBoxLayout()
     line.setSpacing(8)
     line.setContentsMargins(0, 0, 0, 0)
@@ -192,3 +192,27 @@ def row_of(*widgets: QWidget | None) -> QLayout:
         else:
             line.addWidget(widget)
     return line
+
+
+class GlyphLabel(QWidget):
+    """A glyph of 14 px in a line of text."""
+
+    def __init__(self, parent=None) -> None:
+        super().__init__(parent)
+        self.look = ("", "")
+        self.setFixedSize(16, 16)
+        self.setAccessibleName("state")
+
+    def show_glyph(self, glyph: str, role: str) -> None:
+        """Change the shape; none hides the widget."""
+        self.setVisible(bool(glyph))
+        if (glyph, role) != self.look:
+            self.look = (glyph, role)
+            self.setAccessibleName(role or "state")
+            self.update()
+
+    def paintEvent(self, event) -> None:
+        glyph, role = self.look
+        if glyph:
+            painter = QPainter(self)
+            glyphs.paint(painter, QRectF(2, 2, 12, 12), glyph, theme.colour(role))

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QHeaderView,
     QMenu,
+    QStyledItemDelegate,
     QTableView,
     QTreeView,
 )
@@ -23,6 +24,7 @@ from app.models import tree as trees
 SAMPLE_ROWS = 60
 """Rows looked at to choose the columns' widths."""
 MAX_COPY_ROWS = 100_000
+EN_SPACE = "\u2002"
 
 
 class TableView(QTableView):
@@ -70,6 +72,7 @@ class TableView(QTableView):
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().hide()
+        self.setItemDelegate(_Delegate(self))
         self._set_row_height()
 
     def _set_row_height(self) -> None:
@@ -111,7 +114,7 @@ class TableView(QTableView):
 
     def _fit_columns(self, source) -> None:
         """Widths from the titles and the first rows, once for each set of columns."""
-        state = (source.columns, min(source.n_rows, SAMPLE_ROWS) > 0, theme.row_height())
+        state = (source.columns, len(str(source.n_rows)) * bool(source.n_rows), theme.row_height())
         if state == self._fitted:
             return
         self._fitted = state
@@ -120,14 +123,12 @@ class TableView(QTableView):
             digits = self.table._font(column.mono, False)
             metrics = normal if digits is None else type(normal)(digits)
             wanted = normal.horizontalAdvance(column.title) + 8
-            if column.width:
-                wanted = max(wanted, column.width * metrics.horizontalAdvance("0"))
-            else:
-                for row in range(min(source.n_rows, SAMPLE_ROWS)):
-                    cell = source.cell(row, number)
-                    width = metrics.horizontalAdvance(cell.text) + (20 if cell.glyph else 0)
-                    wanted = max(wanted, width)
-            self.setColumnWidth(number, min(wanted + 16, 360))
+            wanted = max(wanted, column.width * metrics.horizontalAdvance("0"))
+            for row in _sample(source.n_rows):
+                cell = source.cell(row, number)
+                width = metrics.horizontalAdvance(cell.text) + (18 if cell.glyph else 0)
+                wanted = max(wanted, width)
+            self.setColumnWidth(number, min(wanted + 14, 360))
 
     # keys, copy, menu -------------------------------------------------------------------------
 
@@ -214,6 +215,21 @@ class TableView(QTableView):
         return menu
 
 
+def _sample(n_rows: int):
+    """The first and the last rows."""
+    half = SAMPLE_ROWS // 2
+    return [*range(min(n_rows, half)), *range(max(half, n_rows - half), n_rows)]
+
+
+class _Delegate(QStyledItemDelegate):
+    """Keeps a right-aligned number away from the text in the next column."""
+
+    def initStyleOption(self, option, index) -> None:
+        super().initStyleOption(option, index)
+        if option.displayAlignment & Qt.AlignmentFlag.AlignRight:
+            option.text += EN_SPACE
+
+
 def _is_copy(event) -> bool:
     """Ctrl+C or Ctrl+Shift+C."""
     return event.key() == Qt.Key.Key_C and bool(
@@ -253,7 +269,7 @@ class PropertyTree(QTreeView):
     def _fit(self) -> None:
         metrics, names = self.fontMetrics(), list(_names(self.tree.nodes))
         wanted = max((metrics.horizontalAdvance(n) + 14 * d for n, d in names), default=60)
-        self.setColumnWidth(0, min(wanted + 40, 200))
+        self.setColumnWidth(0, min(wanted + 24, 200))
 
     def _clicked(self, index) -> None:
         if index.column() == 1:

@@ -1,0 +1,106 @@
+"""Messages: what went wrong, the first error on top, with expected, given and a jump."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QPushButton
+
+from app.models.problems import LOOKS, Problem, Problems, of_record, of_trouble
+from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
+from app.views.tables import TableView
+
+
+class ProblemsPanel(Panel):
+    """Every refusal, failure and broken invariant of the session."""
+
+    title = "Problems"
+
+    def build(self) -> None:
+        self.problems = Problems()
+        self.broken = ""
+        self.mark = GlyphLabel(self)
+        self.first = label("", self.tr("First error"), wrap=True)
+        self.go = named(
+            QPushButton(self.tr("Go to first")),
+            self.tr("Go to first"),
+            self.tr("Go to where it is"),
+        )
+        self.clear = named(
+            QPushButton(self.tr("Clear")), self.tr("Clear"), self.tr("Forget the messages so far")
+        )
+        self.view = TableView(self.tr("Problems"))
+        self.box.setSpacing(4)
+        self.box.addLayout(row_of(self.mark, self.first, self.go, self.clear))
+        self.box.addWidget(self.view, 1)
+        self.box.addStretch(0)
+        self.go.clicked.connect(self.go_first)
+        self.clear.clicked.connect(self.forget)
+        self.view.chosen.connect(lambda row: self.jump(self.view.table.source.jump(row)))
+        self.view.activated_row.connect(lambda row: self.jump(self.view.table.source.jump(row)))
+        self.hub.problem.connect(self._told)
+        for record in self.client.records:
+            self.problems.add(of_record(record))
+
+    def _told(self, kind: str, sentence: str) -> None:
+        self.problems.add(Problem(kind if kind in LOOKS else "notice", sentence))
+        self.refresh()
+
+    def show_record(self, record) -> None:
+        self.problems.add(of_record(record))
+        self.refresh()
+
+    def show_snapshot(self, snapshot) -> None:
+        if snapshot.broken and snapshot.broken != self.broken:
+            self.broken = snapshot.broken
+            self.problems.add(Problem("bug", snapshot.broken))
+            self.refresh()
+
+    def show_event(self, body) -> None:
+        match type(body).__name__:
+            case "SessionOpened":
+                self.problems.clear()
+                self.broken = ""
+            case "Trouble":
+                self.problems.add(of_trouble(body.command, body.sentence))
+            case "CheckResult":
+                self.problems.add_check(body)
+            case _:
+                return
+        self.refresh()
+
+    def rebuild(self) -> None:
+        first = self.problems.headline()
+        self.view.setVisible(first is not None)
+        self.go.setVisible(first is not None and first.jump is not None)
+        self.clear.setVisible(first is not None)
+        if first is None:
+            self.mark.show_glyph("tick" if all(self.problems.checks.values()) else "", "done")
+            set_text(self.first, self.problems.empty_words(), "text2")
+            return
+        glyph, role = LOOKS[first.severity]
+        self.mark.show_glyph(glyph, role)
+        more = f" · {self.problems.n_more:,} more not kept" if self.problems.n_more else ""
+        set_text(self.first, f"First: {first.sentence}{_sides(first)}{more}", "text")
+        self.view.set_table(self.problems.table())
+
+    def go_first(self) -> None:
+        """Go to where the first error is."""
+        first = self.problems.headline()
+        if first is not None:
+            self.jump(first.jump)
+
+    def forget(self) -> None:
+        """Clear the list; checks that ran are remembered."""
+        self.problems.items.clear()
+        self.problems.n_more = 0
+        self.refresh()
+        self.flush()
+
+
+def _sides(problem: Problem) -> str:
+    """Expected and given where the sentence does not say them."""
+    out = ""
+    if problem.expected and "expected" not in problem.sentence:
+        out += f", expected {problem.expected}"
+    if problem.given and "given" not in problem.sentence:
+        out += f", given {problem.given}"
+    return out

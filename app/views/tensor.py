@@ -1,0 +1,281 @@
+"""The tensor view: a heat map of an owner's rows, public, private, or their difference.
+
+pyqtgraph is imported when the first picture is drawn, since it costs a quarter of a second.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QPushButton, QSpinBox
+
+from app import theme
+from app.models import tensor
+from app.models.table import Jump
+from app.views.panel import Panel, label, named, row_of, set_text
+from app.views.tables import copy_text
+from engine.commands import ReadArray
+
+MAX_COPY = 200_000
+FAR = 1e38
+
+
+class TensorPanel(Panel):
+    """Choose an array, a bank and a range of rows; hover tells position and value."""
+
+    title = "Tensor view"
+
+    def build(self) -> None:
+        self.slices: dict[str, object] = {}
+        self.asked: dict[int, str] = {}
+        self.shown_matrix = None
+        self.limits = None
+        self.plot = None
+        self.image = None
+        self.array = named(QComboBox(), self.tr("Array"), self.tr("Owner, layer and part"))
+        self.bank = named(QComboBox(), self.tr("Bank"), self.tr("Which bank, or the difference"))
+        for view in tensor.VIEWS:
+            self.bank.addItem(view, view)
+        self.first, self.rows = QSpinBox(), QSpinBox()
+        self.first.setRange(0, 2**31 - 1)
+        self.rows.setRange(1, tensor.MAX_ROWS)
+        self.rows.setValue(256)
+        named(self.first, self.tr("First position"), self.tr("First live position to read"))
+        named(self.rows, self.tr("Rows"), self.tr("How many rows to read at most"))
+        self.read = named(QPushButton(self.tr("Read")), self.tr("Read"), self.tr("Read it again"))
+        self.fixed = named(QCheckBox(self.tr("Range")), self.tr("Fix the range of the colours"))
+        self.low, self.high = QDoubleSpinBox(), QDoubleSpinBox()
+        named(self.low, self.tr("Lowest value"), self.tr("Value of the first colour"))
+        named(self.high, self.tr("Highest value"), self.tr("Value of the last colour"))
+        self.facts = label("", self.tr("Shape and range"), second=True, wrap=True)
+        self.under = label("", self.tr("Value under the pointer"))
+        self.empty = label("", self.tr("Why there is no picture"), second=True, wrap=True)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self.array.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        words = [label(word) for word in (self.tr("from"), self.tr("rows"), self.tr("to"))]
+        for spin in (self.low, self.high):
+            spin.setDecimals(5)
+            spin.setRange(-FAR, FAR)
+            spin.setMaximumWidth(110)
+            spin.setEnabled(False)
+        self.box.setSpacing(4)
+        self.box.addLayout(row_of(self.array, self.bank, self.read, None))
+        self.box.addLayout(row_of(words[0], self.first, words[1], self.rows, None))
+        self.box.addLayout(row_of(self.fixed, self.low, words[2], self.high, None))
+        self.box.addWidget(self.facts)
+        self.box.addWidget(self.empty)
+        self.place = len(self.box)
+        self.box.addStretch(1)
+        self.box.addWidget(self.under)
+        self.array.activated.connect(self.ask)
+        self.bank.activated.connect(self.ask)
+        self.read.clicked.connect(self.ask)
+        self.first.editingFinished.connect(self.ask)
+        self.rows.editingFinished.connect(self.ask)
+        self.fixed.toggled.connect(self._fix)
+        self.low.editingFinished.connect(self._draw)
+        self.high.editingFinished.connect(self._draw)
+
+    # asking -----------------------------------------------------------------------------------
+
+    def show_event(self, body) -> None:
+        name = type(body).__name__
+        if name == "SessionOpened":
+            self.slices.clear()
+            self.refresh()
+        elif name == "ArraySlice" and self._is_mine(body):
+            self.slices[body.bank] = body
+            self.refresh()
+
+    def show_snapshot(self, snapshot) -> None:
+        """A new state makes what is shown old; it is read again when the panel can be seen."""
+        if self.isVisible() and self.slices:
+            self.ask()
+
+    def _is_mine(self, body) -> bool:
+        return (body.owner, body.layer, body.part) == self.array.currentData()
+
+    def ask(self) -> None:
+        """Read what the form says from the engine."""
+        chosen = self.array.currentData()
+        if chosen is None:
+            return
+        view = self.bank.currentData()
+        banks = ("public", "private") if view == "difference" else (view,)
+        self.slices = {bank: old for bank, old in self.slices.items() if self._is_mine(old)}
+        state, seq = self.state(), self.hub.selection.seq
+        run = state.sequence(seq) if state else None
+        start = stop = None
+        if self._by_position(chosen[0]) and run is not None:
+            start = max(run.start, min(self.first.value(), max(run.start, run.stop - 1)))
+            stop = min(run.stop, start + self.rows.value())
+        for bank in banks:
+            self.send(ReadArray(*chosen, seq, bank, start, stop))
+
+    def _by_position(self, owner: str) -> bool:
+        session = self.client.session
+        return session is not None and dict(session.owners).get(owner) == "position"
+
+    def rebuild(self) -> None:
+        session = self.client.session
+        arrays = session.arrays if session is not None else ()
+        known = [self.array.itemData(n) for n in range(self.array.count())]
+        if known != list(arrays):
+            self.array.clear()
+            for owner, layer, part in arrays:
+                where = f" · layer {layer}" if layer >= 0 else ""
+                self.array.addItem(f"{owner}{where} · {part}", (owner, layer, part))
+            self.slices.clear()
+        self.setEnabled(True)
+        if not self.slices and arrays and self.isVisible() and self.client.snapshot is not None:
+            self.ask()
+        self._draw()
+
+    def show_selection(self, selection, origin) -> None:
+        """Another sequence or owner chosen elsewhere is shown here."""
+        if origin is self:
+            return
+        if selection.start is not None and not self.first.hasFocus():
+            self.first.setValue(max(0, selection.start))
+        for n in range(self.array.count()):
+            owner, layer, _ = self.array.itemData(n)
+            if owner == selection.owner and selection.layer in (-1, layer):
+                current = self.array.currentData()
+                if current is None or current[0] != owner:
+                    self.array.setCurrentIndex(n)
+                    self.slices.clear()
+                break
+        self.refresh()
+
+    # drawing ----------------------------------------------------------------------------------
+
+    def matrix(self):
+        """The numbers to draw, or the reason why there are none."""
+        view = self.bank.currentData()
+        if self.client.session is None:
+            return "No session is open."
+        if not self.array.count():
+            return "This session has no tensors: open a model to see them."
+        if self.client.shown is not None:
+            return (
+                "Tensors of the past are not kept; replay to see them. Return to the newest state."
+            )
+        if view == "difference":
+            if not {"public", "private"} <= set(self.slices):
+                return "Waiting for both banks."
+            return tensor.difference(self.slices["public"], self.slices["private"])
+        array = self.slices.get(view)
+        return "Waiting for the engine." if array is None else tensor.matrix_of(array)
+
+    def _draw(self) -> None:
+        matrix = self.matrix()
+        missing = isinstance(matrix, str)
+        if not missing and not matrix.values.size:
+            missing, matrix = True, f"{tensor.facts(matrix)}."
+        self.shown_matrix = None if missing else matrix
+        self.empty.setVisible(missing)
+        self.facts.setVisible(not missing)
+        if self.plot is not None:
+            self.plot.setVisible(not missing)
+        if missing:
+            set_text(self.empty, matrix, "text2")
+            return
+        set_text(self.facts, tensor.facts(matrix), "text2")
+        self._choose_limits(matrix)
+        self._paint(matrix)
+
+    def _choose_limits(self, matrix) -> None:
+        if self.fixed.isChecked() and self.high.value() > self.low.value():
+            self.limits = tensor.Limits(self.low.value(), self.high.value())
+            return
+        self.limits = tensor.automatic(matrix, self.bank.currentData())
+        for spin, value in ((self.low, self.limits.low), (self.high, self.limits.high)):
+            spin.setValue(value)
+
+    def _fix(self, fixed: bool) -> None:
+        self.low.setEnabled(fixed)
+        self.high.setEnabled(fixed)
+        self._draw()
+
+    def _make_plot(self) -> None:
+        import pyqtgraph as pg
+
+        self.plot = pg.PlotWidget(background=None)
+        self.plot.setAccessibleName(self.tr("Heat map"))
+        self.plot.viewport().setAccessibleName(self.tr("Heat map: picture"))
+        self.plot.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.plot.setMenuEnabled(False)
+        self.plot.hideButtons()
+        self.image = pg.ImageItem(axisOrder="row-major")
+        self.plot.addItem(self.image)
+        self.plot.invertY(True)
+        self.plot.setLabel("bottom", self.tr("column"))
+        self.plot.scene().sigMouseMoved.connect(self._hover)
+        self.plot.scene().sigMouseClicked.connect(self._click)
+        self.box.takeAt(self.place)
+        self.box.insertWidget(self.place, self.plot, 1)
+
+    def _paint(self, matrix) -> None:
+        if self.plot is None:
+            self._make_plot()
+        self.plot.setVisible(True)
+        colour = theme.colour("text2")
+        for side in ("left", "bottom"):
+            axis = self.plot.getAxis(side)
+            axis.setPen(colour)
+            axis.setTextPen(colour)
+        chosen = self.array.currentData()
+        by_position = chosen is not None and self._by_position(chosen[0])
+        self.plot.setLabel("left", self.tr("position") if by_position else self.tr("row"))
+        view = self.bank.currentData()
+        shown = np.nan_to_num(matrix.values, nan=self.limits.high, posinf=self.limits.high,
+                              neginf=self.limits.low)  # fmt: skip
+        self.image.setImage(
+            shown, levels=(self.limits.low, self.limits.high), lut=tensor.palette(view)
+        )
+        n_rows, n_columns = matrix.values.shape
+        self.image.setRect(0, matrix.first, n_columns, n_rows)
+        self.plot.setAccessibleDescription(tensor.facts(matrix))
+
+    def _place_of(self, point) -> tuple[int, int]:
+        at = self.plot.getPlotItem().vb.mapSceneToView(point)
+        return int(np.floor(at.y())) - self.shown_matrix.first, int(np.floor(at.x()))
+
+    def _hover(self, point) -> None:
+        if self.shown_matrix is None:
+            return
+        row, column = self._place_of(point)
+        chosen = self.array.currentData()
+        line = tensor.value_line(self.shown_matrix, row, column, self._by_position(chosen[0]))
+        set_text(self.under, line)
+
+    def _click(self, event) -> None:
+        """A click selects the row's position everywhere."""
+        chosen = self.array.currentData()
+        if self.shown_matrix is None or not self._by_position(chosen[0]):
+            return
+        row, column = self._place_of(event.scenePos())
+        if 0 <= row < self.shown_matrix.values.shape[0] and column >= 0:
+            position = self.shown_matrix.first + row
+            self.jump(Jump(positions=(position, position + 1), owner=chosen[0]))
+
+    def copy(self) -> None:
+        """Put the shown numbers on the clipboard, one row a line."""
+        if self.shown_matrix is not None:
+            values = self.shown_matrix.values
+            if values.size > MAX_COPY:
+                values = values[: max(1, MAX_COPY // max(1, values.shape[1]))]
+            copy_text("\n".join("\t".join(map(repr, map(float, row))) for row in values) + "\n")
+
+    def keyPressEvent(self, event) -> None:
+        if event.key() == Qt.Key.Key_C and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.copy()
+        else:
+            super().keyPressEvent(event)
+
+    def changeEvent(self, event) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and self.plot is not None:
+            self.refresh()
