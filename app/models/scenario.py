@@ -15,6 +15,7 @@ from typing import Any
 from app.models import text
 from app.models.edits import op_words
 from app.models.table import Cell, Column, Jump, Row, Table
+from engine import cases
 from engine.snapshot import Record, SequenceView
 
 Json = dict[str, Any]
@@ -197,13 +198,8 @@ def sequences_in(op: Json) -> Sequence[int]:
 
 
 def file_text(scenario: Json) -> str:
-    """A scenario as its file, one op a line."""
-    lines = ",\n  ".join(json.dumps(op) for op in scenario.get("ops", ()))
-    expect = ",\n  ".join(json.dumps(item) for item in scenario.get("expect", ()))
-    head = {key: value for key, value in scenario.items() if key not in ("ops", "expect")}
-    fields = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
-    fields += [f' "ops": [\n  {lines}\n ]', f' "expect": [\n  {expect}\n ]']
-    return "{\n" + ",\n".join(fields) + "\n}\n"
+    """A scenario as its file, one op a line. Raises: Malformed when it follows no format."""
+    return cases.dump(cases.parse(json.dumps(scenario).encode()))
 
 
 def slug(name: str) -> str:

@@ -189,8 +189,11 @@ def with_armed(
     """The stages with the faults that are armed now (a finished plan keeps no newer ones)."""
     out = []
     for stage in stages:
-        armed = tuple(f"{kind}, {when(times, skip)}" for name, kind, times, skip in faults
-                      if name == stage.name)  # fmt: skip
+        armed = tuple(
+            f"{kind}, {when(times, skip)}"
+            for name, kind, times, skip in faults
+            if name == stage.name
+        )
         out.append(_rearmed(stage, armed))
     return tuple(out)
 

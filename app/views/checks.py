@@ -9,6 +9,8 @@ from app.models.table import Table
 from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
 from app.views.tables import TableView
 from engine.commands import RunCheck
+from engine.events import SessionOpened, Trouble
+from engine.snapshot import CheckResult
 
 
 class ChecksPanel(Panel):
@@ -42,14 +44,14 @@ class ChecksPanel(Panel):
         self.flush()
 
     def show_event(self, body) -> None:
-        match type(body).__name__:
-            case "CheckResult":
+        match body:
+            case CheckResult():
                 self.results[body.name] = body
                 self.current = body.name
                 self.waiting = ""
-            case "Trouble" if self.waiting:
+            case Trouble() if self.waiting:
                 self.waiting = ""
-            case "SessionOpened":
+            case SessionOpened():
                 self.results.clear()
                 self.current = self.waiting = ""
             case _:

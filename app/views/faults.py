@@ -10,6 +10,7 @@ from app.models.table import Jump
 from app.views.panel import GlyphLabel, Panel, heading, label, named, row_of, set_text
 from app.views.tables import TableView
 from engine.commands import ArmFault, ClearFaults
+from engine.events import FaultsChanged, SessionOpened
 from engine.terms import FailKind, TxnStage
 
 WHEN = (("once", "Once, next time"), ("always", "Always"), ("nth", "On time number"))
@@ -87,7 +88,7 @@ class FaultPanel(Panel):
     # content ----------------------------------------------------------------------------------
 
     def show_event(self, body) -> None:
-        if type(body).__name__ in ("FaultsChanged", "SessionOpened"):
+        if isinstance(body, FaultsChanged | SessionOpened):
             self.refresh()
 
     def show_record(self, record) -> None:

@@ -10,6 +10,7 @@ from app.models import filters, text
 from app.models.journal import Journal, JournalTable
 from app.views.panel import Panel, label, named, row_of, set_text
 from app.views.tables import TableView
+from engine.events import SessionOpened
 
 FILTER_HELP = (
     "Words and ranges that must all match: failed, op:append, stage:layer.3, kind:oom, seq:0, "
@@ -71,7 +72,7 @@ class JournalPanel(Panel):
         self.refresh()
 
     def show_event(self, body) -> None:
-        if type(body).__name__ == "SessionOpened":
+        if isinstance(body, SessionOpened):
             self.refresh()
 
     def set_journal(self, journal: Journal) -> None:
@@ -213,8 +214,10 @@ class JournalPanel(Panel):
             lambda: ask_compare(self.hub, record.number, self.journal.records[-1].number),
         )
         menu.addAction(self.tr("Last good state before"), self.go_last_good)
-        for words, term in ((f"Only {record.op}", f"op:{record.op}"),
-                            (f"Only {record.outcome}", f"outcome:{record.outcome}")):  # fmt: skip
+        for words, term in (
+            (f"Only {record.op}", f"op:{record.op}"),
+            (f"Only {record.outcome}", f"outcome:{record.outcome}"),
+        ):
             menu.addAction(words, lambda term=term: self._only(term))
 
     def _only(self, term: str) -> None:

@@ -7,6 +7,7 @@ from app.models.table import Table
 from app.views.panel import Panel, label, set_text
 from app.views.tables import TableView
 from engine.commands import Limits
+from engine.events import LimitsKnown
 
 
 class LimitsPanel(Panel):
@@ -25,7 +26,7 @@ class LimitsPanel(Panel):
         self.view.chosen.connect(lambda row: self.jump(self.view.table.source.jump(row)))
 
     def show_event(self, body) -> None:
-        if type(body).__name__ == "LimitsKnown":
+        if isinstance(body, LimitsKnown):
             self.known = body
             self.refresh()
 

@@ -11,6 +11,8 @@ from app.models.table import Table
 from app.views.panel import Panel, label, named, row_of, set_text
 from app.views.tables import TableView
 from engine.commands import ReadArray
+from engine.events import SessionOpened
+from engine.snapshot import ArraySlice
 
 BAR_COLUMN = 4
 
@@ -54,11 +56,11 @@ class LogitsPanel(Panel):
             self.send(ReadArray(*chosen, self.hub.selection.seq))
 
     def show_event(self, body) -> None:
-        name = type(body).__name__
-        if name == "ArraySlice" and body.owner == "logits" and body.bank == "public":
+        public = isinstance(body, ArraySlice) and body.bank == "public"
+        if public and body.owner == "logits":
             self.array = body
             self.refresh()
-        elif name == "SessionOpened":
+        elif isinstance(body, SessionOpened):
             self.array = self.asked = None
             self.refresh()
 

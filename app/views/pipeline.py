@@ -19,6 +19,7 @@ from app.models.table import Jump, to_text
 from app.views.panel import GlyphLabel, Panel, label, row_of, set_text
 from app.views.tables import copy_text
 from engine.commands import ArmFault, ClearFaults
+from engine.events import FaultsChanged, SessionOpened
 from engine.terms import FailKind
 
 GAP, GROUP_GAP, LINE_GAP, TITLE = 4, 12, 4, 15
@@ -269,7 +270,7 @@ class PipelinePanel(Panel):
         self.refresh()
 
     def show_event(self, body) -> None:
-        if type(body).__name__ in ("FaultsChanged", "SessionOpened"):
+        if isinstance(body, FaultsChanged | SessionOpened):
             self.refresh()
 
     def rebuild(self) -> None:

@@ -7,6 +7,8 @@ from PySide6.QtWidgets import QPushButton
 from app.models.problems import LOOKS, Problem, Problems, of_record, of_trouble
 from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
 from app.views.tables import TableView
+from engine.events import SessionOpened, Trouble
+from engine.snapshot import CheckResult
 
 
 class ProblemsPanel(Panel):
@@ -55,13 +57,13 @@ class ProblemsPanel(Panel):
             self.refresh()
 
     def show_event(self, body) -> None:
-        match type(body).__name__:
-            case "SessionOpened":
+        match body:
+            case SessionOpened():
                 self.problems.clear()
                 self.broken = ""
-            case "Trouble":
+            case Trouble():
                 self.problems.add(of_trouble(body.command, body.sentence))
-            case "CheckResult":
+            case CheckResult():
                 self.problems.add_check(body)
             case _:
                 return

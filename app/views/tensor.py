@@ -15,6 +15,8 @@ from app.models.table import Jump
 from app.views.panel import Panel, label, named, row_of, set_text
 from app.views.tables import copy_text
 from engine.commands import ReadArray
+from engine.events import SessionOpened
+from engine.snapshot import ArraySlice
 
 MAX_COPY = 200_000
 FAR = 1e38
@@ -81,11 +83,10 @@ class TensorPanel(Panel):
     # asking -----------------------------------------------------------------------------------
 
     def show_event(self, body) -> None:
-        name = type(body).__name__
-        if name == "SessionOpened":
+        if isinstance(body, SessionOpened):
             self.slices.clear()
             self.refresh()
-        elif name == "ArraySlice" and self._is_mine(body):
+        elif isinstance(body, ArraySlice) and self._is_mine(body):
             self.slices[body.bank] = body
             self.refresh()
 
@@ -230,8 +231,9 @@ class TensorPanel(Panel):
         by_position = chosen is not None and self._by_position(chosen[0])
         self.plot.setLabel("left", self.tr("position") if by_position else self.tr("row"))
         view = self.bank.currentData()
-        shown = np.nan_to_num(matrix.values, nan=self.limits.high, posinf=self.limits.high,
-                              neginf=self.limits.low)  # fmt: skip
+        shown = np.nan_to_num(
+            matrix.values, nan=self.limits.high, posinf=self.limits.high, neginf=self.limits.low
+        )
         self.image.setImage(
             shown, levels=(self.limits.low, self.limits.high), lut=tensor.palette(view)
         )

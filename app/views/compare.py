@@ -1,0 +1,149 @@
+"""Two events side by side: which owners differ, and the first position that does."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QPushButton, QSpinBox
+
+from app.models.compare import COLUMNS, compare
+from app.models.journal import Journal
+from app.models.table import Jump, Table
+from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
+from app.views.tables import TableView
+
+
+class ComparePanel(Panel):
+    """Choose two events by number, or two rows in the journal and Compare."""
+
+    title = "Compare"
+
+    def build(self) -> None:
+        self.journal = Journal(self.client.records)
+        self.asked = None
+        self.result = None
+        self.old, self.new = QSpinBox(), QSpinBox()
+        for spin, name in ((self.old, self.tr("First event")), (self.new, self.tr("Second event"))):
+            spin.setRange(0, 2**31 - 1)
+            spin.setGroupSeparatorShown(True)
+            spin.setMinimumWidth(96)
+            named(spin, name, self.tr("Number of the event"))
+        self.newest = _button(self.tr("Newest"), self.tr("Compare with the newest event"))
+        self.good = _button(
+            self.tr("Last good"), self.tr("Compare with the newest event before that published")
+        )
+        self.swap = _button(self.tr("Swap"), self.tr("Change the two sides"))
+        self.first = _button(
+            self.tr("Go to first difference"), self.tr("Select the first position that differs")
+        )
+        self.mark = GlyphLabel(self)
+        self.line = label("", self.tr("Result"), wrap=True)
+        self.view = TableView(self.tr("Differences"))
+        self.box.setSpacing(4)
+        words = label(self.tr("Event")), label(self.tr("against"))
+        self.box.addLayout(
+            row_of(
+                words[0],
+                self.old,
+                words[1],
+                self.new,
+                self.newest,
+                self.good,
+                self.swap,
+                None,
+                self.first,
+            )
+        )
+        self.box.addLayout(row_of(self.mark, self.line))
+        self.box.addWidget(self.view, 1)
+        self.box.addStretch(0)
+        for spin in (self.old, self.new):
+            spin.valueChanged.connect(lambda _: self.refresh())
+        self.newest.clicked.connect(self.use_newest)
+        self.good.clicked.connect(self.use_last_good)
+        self.swap.clicked.connect(self.swap_sides)
+        self.first.clicked.connect(self.go_first)
+        self.view.chosen.connect(lambda row: self.jump(self.view.table.source.jump(row)))
+
+    def show_record(self, record) -> None:
+        self.refresh()
+
+    def show_selection(self, selection, origin) -> None:
+        """The journal asks for two events by way of the hub."""
+        pair = self.hub.property("compare")
+        if pair and tuple(pair) != self.asked:
+            self.asked = tuple(pair)
+            self.compare(*self.asked)
+
+    def compare(self, old: int, new: int) -> None:
+        """Compare two events by number."""
+        low, high = sorted((old, new))
+        self.old.setValue(low)
+        self.new.setValue(high)
+        self.refresh()
+
+    def use_newest(self) -> None:
+        """Take the newest event as the second one."""
+        if len(self.journal):
+            self.new.setValue(self.journal.records[-1].number)
+
+    def use_last_good(self) -> None:
+        """Take the newest event before the second one that published as the first one."""
+        row = self.journal.row_of(self.new.value())
+        good = None if row is None else self.journal.last_good(row)
+        if good is not None:
+            self.old.setValue(self.journal.records[good].number)
+
+    def swap_sides(self) -> None:
+        """Change the two sides."""
+        old, new = self.old.value(), self.new.value()
+        self.old.setValue(new)
+        self.new.setValue(old)
+
+    def go_first(self) -> None:
+        """Select the first position that differs."""
+        if self.result is None or self.result.same:
+            return
+        position = self.result.first_position
+        where = None if position is None else (position, position + 1)
+        self.jump(Jump(self.result.first_seq, where, owner=self.result.first_owner or None))
+
+    def rebuild(self) -> None:
+        if self.journal.records is not self.client.records:
+            self.journal = Journal(self.client.records)
+            self.old.setValue(0)
+            self.new.setValue(0)
+        self.journal.catch_up()
+        if not self.old.value() and not self.new.value() and len(self.journal) > 1:
+            self.old.setValue(self.journal.records[-2].number)
+            self.new.setValue(self.journal.records[-1].number)
+        self.result = self._compare()
+        self.view.setVisible(self.result is not None)
+        self.first.setEnabled(self.result is not None and not self.result.same)
+        if self.result is None:
+            self.mark.show_glyph("", "")
+            set_text(self.line, self._missing(), "text2")
+            self.view.set_table(Table(COLUMNS))
+            return
+        same = self.result.same
+        self.mark.show_glyph("tick" if same else "warning", "done" if same else "warning")
+        set_text(self.line, self.result.sentence, "text")
+        self.view.set_table(self.result.table)
+
+    def _compare(self):
+        rows = [self.journal.row_of(spin.value()) for spin in (self.old, self.new)]
+        if None in rows or rows[0] == rows[1]:
+            return None
+        old, new = (self.journal.records[row] for row in rows)
+        low, high = sorted(rows)
+        return compare(old, new, [self.journal.records[row] for row in range(low + 1, high + 1)])
+
+    def _missing(self) -> str:
+        if len(self.journal) < 2:
+            return "Two events are needed: run a chunk or do an op."
+        first, last = self.journal.records[0].number, self.journal.records[-1].number
+        if self.old.value() == self.new.value():
+            return "Choose two different events."
+        return f"Expected events from {first:,} to {last:,}."
+
+
+def _button(words: str, tip: str) -> QPushButton:
+    return named(QPushButton(words), words, tip)
