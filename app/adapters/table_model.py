@@ -109,7 +109,7 @@ def _display(cell: Cell) -> str:
 
 
 def _tip(cell: Cell) -> str | None:
-    return cell.tip or None
+    return cell.tip or cell.text or None
 
 
 def _accessible(cell: Cell) -> str:

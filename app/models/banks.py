@@ -19,7 +19,7 @@ OWNER_COLUMNS = (
     Column("Owner"),
     Column("Public", mono=True, tip="Digest of the visible content, first 8 of 32 hex digits"),
     Column("Private", mono=True, tip="Digest in the private bank once it is caught up and sealed"),
-    Column("Private state", tip="same, stale (catch-up due), in flight or sealed"),
+    Column("State", tip="same, stale (catch-up due), in flight or sealed"),
     Column("Bytes", "right", mono=True, tip="Storage of one bank"),
     Column("Stale rows", "right", mono=True, tip="Rows that the next catch-up copies"),
     Column("Per", tip="What the owner keeps one row for"),
@@ -29,7 +29,7 @@ PART_COLUMNS = (
     Column("First", "right", mono=True),
     Column("Last", "right", mono=True),
     Column("Count", "right", mono=True),
-    Column("Against the main run"),
+    Column("Against the run"),
 )
 STATE_GLYPHS = {"same": "tick", "sealed": "tick", "stale": "dash", "in flight": "triangle"}
 STATE_ROLES = {"same": "done", "sealed": "done", "stale": "pending", "in flight": "running"}
@@ -151,7 +151,7 @@ def part_table(view: SequenceView, units: Mapping[str, str]) -> Table:
 def _main_row(view: SequenceView) -> Row:
     empty = view.n_live == 0
     first, last = (None, None) if empty else (view.start, view.stop - 1)
-    mark = Cell("what the model sees" if not empty else "empty", role="text2")
+    mark = Cell("live" if not empty else "empty", role="text2")
     return _row("main run", None, first, last, view.n_live, mark, _jump(view, "history"))
 
 

@@ -15,7 +15,7 @@ COLUMNS = (
     Column("Token id", "right", mono=True),
     Column("Logit", "right", mono=True),
     Column("Probability", "right", mono=True),
-    Column("Share of the top", tip="Length of the bar: probability against the first token's"),
+    Column("Against top", tip="Length of the bar: probability against the first token's"),
 )
 
 

@@ -12,10 +12,10 @@ from engine.snapshot import CheckResult, Record
 COLUMNS = (
     Column("Severity"),
     Column("Event", "right", mono=True),
-    Column("What happened"),
     Column("Expected", "right", mono=True),
     Column("Given", "right", mono=True),
     Column("Nearest legal", "right", mono=True),
+    Column("What happened"),
 )
 SEVERITIES = ("bug", "failed", "refused", "notice")
 """Loudest first."""
@@ -138,9 +138,9 @@ def _row(problem: Problem) -> Row:
     cells = (
         Cell(problem.severity, role=role, glyph=glyph),
         Cell(text.optional(problem.event)),
-        Cell(problem.sentence + times, tip=problem.sentence),
         Cell(problem.expected or text.NOTHING),
         Cell(problem.given or text.NOTHING),
         Cell(problem.nearest or text.NOTHING),
+        Cell(problem.sentence + times),
     )
     return Row(cells, problem.jump, f"{problem.event}/{problem.sentence}")

@@ -107,7 +107,7 @@ def build(spec: PanelSpec, client: Client, hub: SelectionHub) -> QWidget:
         (client.snapshot_changed, "show_snapshot"),
         (client.record_added, "show_record"),
         (client.stages_changed, "show_stages"),
-        (client.event, "show_event"),
+        (client.heard, "show_event"),
     ):
         method = getattr(widget, slot, None)
         if method is not None:

@@ -40,9 +40,18 @@ class FindingsPanel(Panel):
         self.file.activated.connect(lambda _: self.refresh())
         for view in (self.found, self.parts):
             view.chosen.connect(lambda row, view=view: self.jump(view.table.source.jump(row)))
+        self.client.foreign_opened.connect(self.show_report)
+        if self.client.foreign is not None:
+            self.add_report(self.client.foreign)
 
     def show_report(self, report: dict) -> None:
         """Show the report of one file, as `check --json` prints it; kept beside the others."""
+        self.add_report(report)
+        self.refresh()
+        self.flush()
+
+    def add_report(self, report: dict) -> None:
+        """Keep a report; a newer one of the same file takes its place."""
         names = [str(item.get("file")) for item in self.reports]
         name = str(report.get("file"))
         if name in names:
@@ -51,8 +60,6 @@ class FindingsPanel(Panel):
             self.reports.append(report)
             self.file.addItem(name)
         self.file.setCurrentIndex(self.file.findText(name))
-        self.refresh()
-        self.flush()
 
     def report(self) -> dict | None:
         """The report shown now."""

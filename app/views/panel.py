@@ -75,6 +75,12 @@ class Panel(QWidget):
         if self._stale:
             self._stale = False
             self.rebuild()
+            self.setAccessibleDescription(self.words())
+
+    def words(self) -> str:
+        """The panel's state in a sentence, for screen readers and reports."""
+        line = getattr(self, "line", None)
+        return line.text() if isinstance(line, QLabel) else ""
 
     def showEvent(self, event) -> None:
         super().showEvent(event)
@@ -190,7 +196,8 @@ def row_of(*widgets: QWidget | None) -> QLayout:
         if widget is None:
             line.addStretch(1)
         else:
-            line.addWidget(widget)
+            wraps = isinstance(widget, QLabel) and widget.wordWrap()
+            line.addWidget(widget, 1 if wraps else 0)
     return line
 
 

@@ -6,7 +6,7 @@ at a stage; arrow keys move between stages.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QPainter, QPen
@@ -137,7 +137,7 @@ class PipelineView(QWidget):
             if item.rect.adjusted(-3, -3, 3, 3).intersects(event.rect()):
                 self._paint_chip(painter, item)
         if not self.placed:
-            words = self.tr("No stages: open a session to see its plan.")
+            words = self.tr("No stage to show.")
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignLeft, words)
 
     def _paint_chip(self, painter, item) -> None:
@@ -257,13 +257,16 @@ class PipelinePanel(Panel):
         self.view.chosen.connect(lambda name: self.jump(Jump(stage=name)))
         self.view.menu_wanted.connect(self.open_menu)
 
+    def words(self) -> str:
+        return self.banner.text()
+
     def stages(self):
         """Stages of the shown event, else of the open or last transaction, else the plan's."""
         shown = self.client.shown
-        if shown is not None:
-            return shown.stages
         known = self.client.stages
         stages = known.stages if known is not None else ()
+        if shown is not None:
+            stages = shown.stages
         return with_armed(stages, self.client.faults.faults)
 
     def show_stages(self, stages) -> None:
@@ -278,6 +281,8 @@ class PipelinePanel(Panel):
         flips = shown.flips if shown else (snapshot.flips if snapshot else 0)
         txn = shown.txn if shown else (self.client.stages.txn if self.client.stages else None)
         value = pipeline(self.stages(), flips, txn)
+        if shown is not None and not shown.stages:
+            value = replace(value, banner=f"no stage ran: {shown.sentence}", banner_role="warning")
         self.view.choose(self.hub.selection.stage or "")
         self.view.show_pipeline(value)
         self._show_stage(value.failed or value.running)

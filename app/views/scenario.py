@@ -72,6 +72,9 @@ class ScenarioPanel(Panel):
         self.save.clicked.connect(self.choose_save)
         self.export.clicked.connect(self.choose_export)
         self.view.chosen.connect(lambda row: self.jump(self.view.table.source.jump(row)))
+        self.client.scenario_opened.connect(self.take_scenario)
+        if self.client.scenario is not None:
+            self.take_scenario(self.client.scenario)
 
     # loading ----------------------------------------------------------------------------------
 
@@ -94,6 +97,14 @@ class ScenarioPanel(Panel):
         self.player = Player(json.loads(cases.dump(scenario)))
         self.start()
         return True
+
+    def take_scenario(self, scenario: dict) -> None:
+        """Show a scenario whose session the window asked for already."""
+        self.problem = ""
+        self.record.setChecked(False)
+        self.player = Player(scenario)
+        self.waiting, self.playing = None, False
+        self.refresh()
 
     def start(self) -> None:
         """Begin the scenario in a new session."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -69,6 +69,7 @@ class TableView(QTableView):
         header.setStretchLastSection(True)
         header.setHighlightSections(False)
         header.setMinimumSectionSize(24)
+        header.setDefaultSectionSize(40)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().hide()
@@ -78,6 +79,10 @@ class TableView(QTableView):
     def _set_row_height(self) -> None:
         self.verticalHeader().setMinimumSectionSize(theme.row_height())
         self.verticalHeader().setDefaultSectionSize(theme.row_height())
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for the header and two rows, so that docks can be made small."""
+        return QSize(80, 3 * theme.row_height() + 4)
 
     # content ----------------------------------------------------------------------------------
 
@@ -127,6 +132,7 @@ class TableView(QTableView):
             for row in _sample(source.n_rows):
                 cell = source.cell(row, number)
                 width = metrics.horizontalAdvance(cell.text) + (18 if cell.glyph else 0)
+                width += width // 12 if cell.bold else 0
                 wanted = max(wanted, width)
             self.setColumnWidth(number, min(wanted + 14, 360))
 
@@ -257,6 +263,7 @@ class PropertyTree(QTreeView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.header().setStretchLastSection(True)
+        self.setItemDelegate(_TallRows(self))
         self.clicked.connect(self._clicked)
 
     def set_nodes(self, nodes) -> None:
@@ -307,6 +314,14 @@ class PropertyTree(QTreeView):
             menu.addAction(self.tr("Go there"), lambda: self.followed.emit(node.jump))
         menu.addAction(self.tr("Copy all lines"), self.copy)
         menu.popup(event.globalPos())
+
+
+class _TallRows(QStyledItemDelegate):
+    """Lines as high as a table's, less two pixels."""
+
+    def sizeHint(self, option, index) -> QSize:
+        hint = super().sizeHint(option, index)
+        return QSize(hint.width(), max(hint.height(), theme.row_height() - 2))
 
 
 def _names(nodes, depth: int = 1):

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QPushButton, QSpinBox
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QPushButton,
+    QSpinBox,
+    QWidget,
+)
 
 from app import theme
 from app.models import tensor
@@ -49,6 +57,7 @@ class TensorPanel(Panel):
         self.low, self.high = QDoubleSpinBox(), QDoubleSpinBox()
         named(self.low, self.tr("Lowest value"), self.tr("Value of the first colour"))
         named(self.high, self.tr("Highest value"), self.tr("Value of the last colour"))
+        self.scale = ScaleBar(self)
         self.facts = label("", self.tr("Shape and range"), second=True, wrap=True)
         self.under = label("", self.tr("Value under the pointer"))
         self.empty = label("", self.tr("Why there is no picture"), second=True, wrap=True)
@@ -56,7 +65,7 @@ class TensorPanel(Panel):
 
     def _lay_out(self) -> None:
         self.array.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        words = [label(word) for word in (self.tr("from"), self.tr("rows"), self.tr("to"))]
+        words = [label(word) for word in (self.tr("from"), self.tr("rows"))]
         for spin in (self.low, self.high):
             spin.setDecimals(5)
             spin.setRange(-FAR, FAR)
@@ -65,10 +74,10 @@ class TensorPanel(Panel):
         self.box.setSpacing(4)
         self.box.addLayout(row_of(self.array, self.bank, self.read, None))
         self.box.addLayout(row_of(words[0], self.first, words[1], self.rows, None))
-        self.box.addLayout(row_of(self.fixed, self.low, words[2], self.high, None))
+        self.box.addLayout(row_of(self.fixed, self.low, self.scale, self.high))
         self.box.addWidget(self.facts)
         self.box.addWidget(self.empty)
-        self.place = len(self.box)
+        self.place = self.box.count()
         self.box.addStretch(1)
         self.box.addWidget(self.under)
         self.array.activated.connect(self.ask)
@@ -185,6 +194,7 @@ class TensorPanel(Panel):
             return
         set_text(self.facts, tensor.facts(matrix), "text2")
         self._choose_limits(matrix)
+        self.scale.show_palette(tensor.palette(self.bank.currentData()))
         self._paint(matrix)
 
     def _choose_limits(self, matrix) -> None:
@@ -281,3 +291,27 @@ class TensorPanel(Panel):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and self.plot is not None:
             self.refresh()
+
+
+class ScaleBar(QWidget):
+    """The colours from the lowest to the highest value."""
+
+    def __init__(self, parent=None) -> None:
+        super().__init__(parent)
+        self.colours = tensor.palette("public")
+        self.setMinimumSize(40, 14)
+        self.setAccessibleName(self.tr("Colours from low to high"))
+
+    def show_palette(self, colours) -> None:
+        """Use other colours."""
+        self.colours = colours
+        self.update()
+
+    def paintEvent(self, event) -> None:
+        row = np.ascontiguousarray(self.colours[None, :, [2, 1, 0, 3]])
+        image = QImage(row.data, row.shape[1], 1, row.shape[1] * 4, QImage.Format.Format_RGB32)
+        painter = QPainter(self)
+        bar = self.rect().adjusted(0, (self.height() - 12) // 2, 0, -((self.height() - 12) // 2))
+        painter.drawImage(bar, image)
+        painter.setPen(theme.colour("line"))
+        painter.drawRect(bar.adjusted(0, 0, -1, -1))

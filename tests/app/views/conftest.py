@@ -35,7 +35,7 @@ class Desk:
             (self.client.snapshot_changed, "show_snapshot"),
             (self.client.record_added, "show_record"),
             (self.client.stages_changed, "show_stages"),
-            (self.client.event, "show_event"),
+            (self.client.heard, "show_event"),
             (self.hub.changed, "show_selection"),
         )
         for signal, name in pairs:
