@@ -32,9 +32,9 @@ class Backend:
     """One device. The plain class is the CPU; other devices override what kernels do better."""
 
     name: str = "cpu"
-    tile_rows: int = 8
+    tile_rows: int = 4
     """Rows of one product; a token always stands in row consumed % tile_rows."""
-    query_rows: int = 8
+    query_rows: int = 4
     """Rows of one attention call; divides `tile_rows`."""
 
     def prepare(self, weight: mx.array) -> mx.array:

@@ -25,7 +25,7 @@ def step(n_tokens: int, consumed: int) -> Step:
 
 @pytest.mark.parametrize(
     ("n_tokens", "consumed", "lead", "n_rows"),
-    [(1, 0, 0, 8), (8, 0, 0, 8), (9, 0, 0, 16), (1, 7, 7, 8), (2, 7, 7, 16), (8, 3, 3, 16)],
+    [(1, 0, 0, 4), (4, 0, 0, 4), (5, 0, 0, 8), (1, 3, 3, 4), (2, 7, 3, 8), (4, 10, 2, 8)],
 )
 def test_a_token_has_the_same_row_of_its_tile_for_any_cut(
     n_tokens: int, consumed: int, lead: int, n_rows: int

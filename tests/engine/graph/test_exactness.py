@@ -39,7 +39,7 @@ def test_given_cuts_are_bitwise_equal(name: str, case: str) -> None:
 def test_random_cuts_are_bitwise_equal(name: str, long_profile: bool) -> None:
     rng = np.random.default_rng(SEED)
     model = golden.model(name)
-    tokens = rng.integers(0, model.config.vocab_size, 97)
+    tokens = rng.integers(0, model.config.vocab_size, 67)
     whole = outcome(Runner(model), [list(tokens)])
     for number in range(200 if long_profile else 50):
         sizes = golden.random_sizes(rng, len(tokens))
