@@ -6,12 +6,14 @@ may be merged (the last one always arrives); records are never dropped.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
+from app.worker import EngineThread
 from engine.events import Body, FaultsChanged, FeedChanged, SessionOpened, StagesChanged, Trouble
 from engine.progress import CancelToken, Progress
 from engine.snapshot import Record, SequenceView, Snapshot
@@ -24,6 +26,9 @@ DELIVERY_INTERVAL_MS = 16
 
 DELIVERY_BUDGET_NS = 4_000_000
 """Time one turn of the event loop may spend on handing events on."""
+
+SWITCH_INTERVAL_S = 0.001
+"""How long the engine's thread may hold the interpreter while the window wants it."""
 
 MERGED = (Snapshot, StagesChanged, FeedChanged, FaultsChanged, Progress)
 """Of these only the newest that waits is handed on."""
@@ -66,6 +71,7 @@ class Client(QObject):
         self.shown: Record | None = None
         self.cancel_token = CancelToken()
         self._ticket = 0
+        self._thread: EngineThread | None = None
         self._waiting: deque[tuple[int, Body]] = deque()
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -77,7 +83,25 @@ class Client(QObject):
         """Ask the engine; returns the ticket that the answers carry."""
         self._ticket += 1
         self.sent.emit(self._ticket, command)
+        if self._thread is not None:
+            self._thread.ask(self._ticket, command)
         return self._ticket
+
+    def start(self) -> None:
+        """Start the engine's thread; commands sent before are not repeated."""
+        if self._thread is None:
+            sys.setswitchinterval(SWITCH_INTERVAL_S)
+            self._thread = EngineThread(self.cancel_token)
+            self._thread.told.connect(self.receive, Qt.ConnectionType.QueuedConnection)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Cancel what is in flight and end the thread; everything told so far is handed on."""
+        if self._thread is not None:
+            thread, self._thread = self._thread, None
+            thread.stop()
+            thread.told.disconnect(self.receive)
+        self._timer.stop()
 
     @Slot()
     def cancel(self) -> None:
