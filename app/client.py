@@ -60,6 +60,8 @@ class Client(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.offline = False
+        """True while a capture or another engine's state is shown: nothing can be run."""
         self.scenario: dict[str, Any] | None = None
         self.foreign: dict[str, Any] | None = None
         self.snapshot: Snapshot | None = None
@@ -89,7 +91,9 @@ class Client(QObject):
 
     def start(self) -> None:
         """Start the engine's thread; commands sent before are not repeated."""
+        self.offline = False
         if self._thread is None:
+            self.cancel_token.clear()
             sys.setswitchinterval(SWITCH_INTERVAL_S)
             self._thread = EngineThread(self.cancel_token)
             self._thread.told.connect(self.receive, Qt.ConnectionType.QueuedConnection)
@@ -103,10 +107,49 @@ class Client(QObject):
             thread.told.disconnect(self.receive)
         self._timer.stop()
 
+    def close(self) -> None:
+        """End the session and forget what was heard of it."""
+        self.stop()
+        self._waiting.clear()
+        self.snapshot, self.records, self.session, self.stages = None, [], None, None
+        self.scenario = self.foreign = None
+        self.feed, self.faults, self.offline = FeedChanged((), False, 1), FaultsChanged(()), False
+        self.show(None)
+
+    def send_chunk(self, n_tokens: int) -> None:
+        """Tokens a chunk from now on."""
+        from engine.commands import SetChunk
+
+        self.send(SetChunk(n_tokens))
+
     @Slot()
     def cancel(self) -> None:
         """Ask the work in flight to stop; read between stages, so it needs no turn of a queue."""
         self.cancel_token.set()
+
+    # what is not a session ----------------------------------------------------------------
+
+    def adopt(self, snapshot: Snapshot, records: list[Record], name: str) -> None:
+        """Show a recorded session: its records can be travelled, nothing can be run."""
+        owners = tuple((view.name, view.unit) for view in snapshot.owners)
+        stages = records[-1].stages if records else ()
+        names = tuple(dict.fromkeys((view.name, view.kind) for view in stages))
+        self.offline, self.foreign = True, None
+        self._waiting.clear()
+        self._hand_on(0, SessionOpened(name, snapshot.backend, names, owners, ()))
+        for record in records:
+            self._hand_on(0, record)
+        self._hand_on(0, snapshot)
+        if records:
+            self._hand_on(0, StagesChanged(records[-1].txn or 0, records[-1].stages))
+
+    def adopt_foreign(self, reports: list[dict[str, Any]]) -> None:
+        """Show another engine's state: what `check --json` says of one or more files."""
+        self.offline = True
+        self.show(None)
+        for report in reports:
+            self.foreign = report
+            self.foreign_opened.emit(report)
 
     # time travel --------------------------------------------------------------------------
 
@@ -171,6 +214,7 @@ class Client(QObject):
                 self.faults_changed.emit(body)
             case SessionOpened():
                 self.session, self.records, self.stages = body, [], None
+                self.offline = self.offline and ticket == 0
                 self.show(None)
                 self.session_opened.emit(body)
             case Trouble():

@@ -22,7 +22,7 @@ from PySide6.QtGui import (
     QPalette,
     QPixmap,
 )
-from PySide6.QtWidgets import QApplication, QStyleFactory
+from PySide6.QtWidgets import QApplication, QStyle, QStyleFactory
 
 from app import resources
 
@@ -83,6 +83,7 @@ class _Current:
     scheme = "system"
     system_points = 0.0
     percent = 100
+    reduced_motion = False
 
 
 def current() -> Theme:
@@ -265,12 +266,17 @@ def icon(name: str, role: str = "text") -> QIcon:
     return result
 
 
+def set_reduced_motion(on: bool) -> None:
+    """The user's own wish; the system's is respected beside it."""
+    _Current.reduced_motion = on
+
+
 def reduced_motion() -> bool:
-    """True where animations should not run (the style hint for widgets says so)."""
+    """True where nothing should flash: the user or the style of the system says so."""
     app = QApplication.instance()
-    if not isinstance(app, QApplication):
+    if _Current.reduced_motion or not isinstance(app, QApplication):
         return True
-    return app.style().styleHint(app.style().StyleHint.SH_Widget_Animation_Duration) == 0
+    return app.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) == 0
 
 
 def short_digest(digest: str) -> str:

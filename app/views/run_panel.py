@@ -113,6 +113,11 @@ class RunPanel(QWidget):
         self.detail.following = True
         self._refresh()
 
+    def forget(self) -> None:
+        """Show nothing; the session was closed."""
+        self.tracks, self.writers, self._foreign = Tracks(), Writers(), False
+        self._set_tracks(())
+
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Draw the newest state, unless a past one is shown."""
         if self.client.shown is None:

@@ -1,0 +1,124 @@
+"""`bankflip screenshot`: one picture of the window or of a panel, without a display."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import time
+from pathlib import Path
+
+from engine.errors import EngineError, Unreadable
+
+HELP = "make one picture of the window or a panel"
+WAIT_S = 60.0
+"""Longest wait for a file to be opened and its panels to be filled."""
+
+
+def size(text: str) -> tuple[int, int]:
+    """`1280x800` as a pair; 320x240 to 7680x4320."""
+    match = re.fullmatch(r"([0-9]{3,4})x([0-9]{3,4})", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"expected a size such as 1280x800, given {text!r}")
+    width, height = int(match[1]), int(match[2])
+    if not (320 <= width <= 7680 and 240 <= height <= 4320):
+        raise argparse.ArgumentTypeError(f"expected 320x240 to 7680x4320, given {text}")
+    return width, height
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("file", nargs="?", metavar="FILE", help="what to open (default: tiny model)")
+    parser.add_argument("--out", required=True, metavar="F.png", help="picture to write")
+    parser.add_argument("--size", type=size, default=(1440, 900), metavar="WxH", help="pixels")
+    parser.add_argument("--theme", choices=("light", "dark", "contrast"), default="light")
+    parser.add_argument("--panel", metavar="ID", help="only this panel (`run`, `cells`, ...)")
+    parser.add_argument("--scale", type=int, choices=(1, 2), default=1, help="device pixels a pixel")
+    parser.add_argument(
+        "--start", action="store_true", help="picture of the start page instead of a session"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the picture; nothing is left behind when it can't be made."""
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    os.environ["QT_SCALE_FACTOR"] = str(args.scale)
+    from PySide6.QtWidgets import QApplication
+
+    from app import theme
+    from app.models.opening import kind_of
+    from app.settings import Settings
+    from app.views.main_window import MainWindow
+
+    if args.file is not None:
+        verdict = kind_of(Path(args.file))
+        if verdict.kind is None:
+            raise EngineError(verdict.reason)
+    application = QApplication.instance() or QApplication(["bankflip"])
+    assert isinstance(application, QApplication)
+    theme.apply(application, args.theme)
+    window = MainWindow(Settings(fresh=True))
+    try:
+        window.resize(*args.size)
+        window.show()
+        window.build_panels()
+        if not args.start:
+            _open(application, window, args.file)
+        _write(window, args)
+    finally:
+        window.close()
+    return 0
+
+
+def _open(application: object, window: object, file: str | None) -> None:
+    """Open the file (or run the tiny model a little) and wait until all is shown."""
+    from PySide6.QtWidgets import QApplication
+
+    from app.views.main_window import MainWindow
+
+    assert isinstance(application, QApplication)
+    assert isinstance(window, MainWindow)
+    if file is None:
+        window.open_tiny()
+    else:
+        window.open_path(file)
+    _wait(application, lambda: window.is_idle)
+    if file is None or (window.client.session and not window.client.offline):
+        window.show_something()
+        _wait(application, lambda: window.is_idle)
+
+
+def _wait(application: object, done: object) -> None:
+    """Turn the event loop until something is so, then until all drawings are fresh."""
+    from PySide6.QtWidgets import QApplication
+
+    assert isinstance(application, QApplication)
+    assert callable(done)
+    end = time.monotonic() + WAIT_S
+    while not done():
+        if time.monotonic() > end:
+            raise EngineError(f"the window was not ready within {WAIT_S:.0f} seconds")
+        application.processEvents()
+        time.sleep(0.002)
+    settled = time.monotonic() + 0.3
+    while time.monotonic() < settled:
+        application.processEvents()
+        time.sleep(0.002)
+
+
+def _write(window: object, args: argparse.Namespace) -> None:
+    from app.views.main_window import MainWindow
+
+    assert isinstance(window, MainWindow)
+    target = window
+    if args.panel is not None:
+        known = {"run": window.run_panel, **window.docks.panels}
+        if args.panel not in known:
+            raise EngineError(f"expected a panel of {', '.join(known)}, given {args.panel!r}")
+        window.go_to_panel(args.panel) if args.panel != "run" else None
+        target = known[args.panel]
+    message = window.error_bar.whole().strip() if window.error_bar.isVisible() else ""
+    if message and window.client.session is None and not window.client.offline:
+        raise EngineError(message.splitlines()[0])
+    if not target.grab().save(args.out):
+        raise Unreadable(args.out, "the picture could not be written")

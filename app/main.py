@@ -1,0 +1,95 @@
+"""Start of the window: arguments, application, look, crash trace, event loop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import dataclass, field
+
+NO_DISPLAY = (
+    "there is no display here; `bankflip demo` does the work without one, and "
+    "`bankflip screenshot` makes pictures of the window"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the command line asks of the window."""
+
+    files: tuple[str, ...] = ()
+    fresh: bool = False
+    log_level: str = "INFO"
+    theme: str = ""
+    demo: bool = False
+    """Open the tiny model at once."""
+    quit_after_s: float = field(default=0.0)
+    """End by itself, for smoke tests; 0 means never."""
+
+
+def has_display() -> bool:
+    """True where Qt can open a window; asked before any Qt object, since Qt aborts without."""
+    if os.environ.get("QT_QPA_PLATFORM"):
+        return True
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def run_window(start: Start) -> int:
+    """Open the window and run it until it is closed; returns the exit status."""
+    if not has_display():
+        print(f"bankflip: {NO_DISPLAY}", file=sys.stderr)
+        return 2
+    from PySide6.QtCore import QTimer
+    from PySide6.QtWidgets import QApplication
+
+    from app import theme
+    from app.log import Logging
+    from app.settings import APPLICATION, ORGANISATION, Settings, state_folder
+    from app.views.main_window import MainWindow
+
+    application = QApplication.instance() or QApplication(["bankflip"])
+    assert isinstance(application, QApplication)
+    application.setOrganizationName(ORGANISATION)
+    application.setApplicationName(APPLICATION)
+    application.setApplicationDisplayName("Bankflip")
+    application.setDesktopFileName("bankflip")
+    settings = Settings(start.fresh)
+    logging = Logging(state_folder(), start.log_level)
+    crash = logging.install()
+    theme.set_text_size(application, settings.text_size)
+    theme.apply(application, start.theme or settings.scheme)
+    window = MainWindow(settings, logging)
+    _follow_system(application, window)
+    window.show()
+    if crash:
+        window.error_bar.add("The last run ended with a crash; Details has its trace.", crash)
+    if start.files:
+        QTimer.singleShot(0, window, lambda: window.open_paths(list(start.files)))
+    elif start.demo:
+        QTimer.singleShot(0, window, window.open_tiny)
+    if start.quit_after_s:
+        QTimer.singleShot(int(start.quit_after_s * 1000), window, window.close)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return application.exec()
+    finally:
+        window.client.stop()
+        logging.close()
+
+
+def _follow_system(application: object, window: object) -> None:
+    """Follow the desktop's colours where the user left them to it."""
+    from PySide6.QtGui import QGuiApplication
+
+    from app import theme
+    from app.views.main_window import MainWindow
+
+    assert isinstance(window, MainWindow)
+
+    def changed() -> None:
+        if theme.scheme() == "system":
+            window.set_scheme("system")
+
+    QGuiApplication.styleHints().colorSchemeChanged.connect(changed)

@@ -1,0 +1,163 @@
+"""Reading files beside the session: a capture row by row, other engines' state in a child process.
+
+Both can be cancelled at any time and leave nothing half-open. Nothing here shows anything.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
+
+from engine.errors import EngineError
+from engine.snapshot import Record
+
+if TYPE_CHECKING:
+    from engine.capture import Capture
+
+TURN_NS = 5_000_000
+"""Time one turn of the event loop may spend on reading a capture."""
+
+
+class CaptureReader(QObject):
+    """Reads a capture in turns of the event loop, so that the window stays usable."""
+
+    progressed = Signal(int, int)
+    finished = Signal(object, object)
+    """(Capture, list of records)."""
+    failed = Signal(str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._capture: Capture | None = None
+        self._rows: Iterator[Record] | None = None
+        self._records: list[Record] = []
+        self._timer = QTimer(self)
+        self._timer.setInterval(0)
+        self._timer.timeout.connect(self._turn)
+
+    def start(self, path: str) -> None:
+        """Begin to read; a reading in progress is given up."""
+        from engine.capture import Capture
+
+        self.cancel()
+        try:
+            self._capture = Capture(path)
+        except (EngineError, OSError) as error:
+            self.failed.emit(str(error))
+            return
+        self._rows, self._records = self._capture.records(), []
+        self._timer.start()
+
+    def cancel(self) -> None:
+        """Give up; nothing is told."""
+        self._timer.stop()
+        if self._capture is not None:
+            self._capture.close()
+        self._capture, self._rows = None, None
+
+    def _turn(self) -> None:
+        capture, rows = self._capture, self._rows
+        if capture is None or rows is None:
+            self._timer.stop()
+            return
+        end = time.perf_counter_ns() + TURN_NS
+        try:
+            while time.perf_counter_ns() < end:
+                record = next(rows, None)
+                if record is None:
+                    self._timer.stop()
+                    self._capture = self._rows = None
+                    self.finished.emit(capture, self._records)
+                    return
+                self._records.append(record)
+        except (EngineError, OSError) as error:
+            self.cancel()
+            self.failed.emit(str(error))
+            return
+        self.progressed.emit(len(self._records), len(capture))
+
+
+class ForeignReader(QObject):
+    """Runs `bankflip check --json` on files in a child process and tells its objects."""
+
+    finished = Signal(list)
+    """One object a file, as `check --json` prints them."""
+    failed = Signal(str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._process: QProcess | None = None
+        self._paths: list[str] = []
+
+    @property
+    def is_running(self) -> bool:
+        """True while a child process reads."""
+        return self._process is not None
+
+    def start(self, paths: list[str]) -> None:
+        """Begin to read; a reading in progress is given up."""
+        self.cancel()
+        process = QProcess(self)
+        environment = QProcessEnvironment.systemEnvironment()
+        root = str(Path(__file__).resolve().parent.parent)
+        known = environment.value("PYTHONPATH", "")
+        environment.insert("PYTHONPATH", root + (f":{known}" if known else ""))
+        process.setProcessEnvironment(environment)
+        process.setProgram(sys.executable)
+        process.setArguments(["-m", "app", "check", "--json", *paths])
+        process.finished.connect(self._ended)
+        process.errorOccurred.connect(self._could_not_start)
+        self._process, self._paths = process, paths
+        process.start()
+
+    def cancel(self) -> None:
+        """Kill the child; nothing is told."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.finished.disconnect(self._ended)
+            process.errorOccurred.disconnect(self._could_not_start)
+            process.kill()
+            process.waitForFinished(2000)
+            process.deleteLater()
+
+    def _could_not_start(self, error: QProcess.ProcessError) -> None:
+        if error == QProcess.ProcessError.FailedToStart:
+            self._give_up(f"could not start the reader: {sys.executable}")
+
+    def _give_up(self, sentence: str) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.deleteLater()
+        self.failed.emit(sentence)
+
+    def _ended(self, status: int, _how: QProcess.ExitStatus) -> None:
+        process = self._process
+        if process is None:
+            return
+        out = bytes(process.readAllStandardOutput().data()).decode("utf-8", "replace")
+        err = bytes(process.readAllStandardError().data()).decode("utf-8", "replace").strip()
+        reports = _objects(out)
+        if not reports:
+            name = ", ".join(self._paths)
+            self._give_up(
+                err.splitlines()[-1] if err else f"{name}: the reader ended with {status}"
+            )
+            return
+        self._process = None
+        process.deleteLater()
+        self.finished.emit(reports)
+
+
+def _objects(text: str) -> list[dict[str, Any]]:
+    """The JSON objects of a list; nothing where it is no such list."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,0 +1,433 @@
+"""The window: bars, centre, docks and connections. What commands do is in the mixed-in modules."""
+
+from __future__ import annotations
+
+import json
+
+from PySide6.QtCore import QEvent, QTimer, Signal
+from PySide6.QtGui import QActionGroup, QCloseEvent, QGuiApplication, QShowEvent
+from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
+
+from app import theme
+from app.action_list import MENUS, NO_SESSION
+from app.actions import Actions
+from app.client import Client
+from app.log import Logging
+from app.models.selection import Selection
+from app.readers import CaptureReader, ForeignReader
+from app.settings import Settings
+from app.views import PANELS
+from app.views.banners import ErrorBar, HistoryBanner
+from app.views.bars import EngineBar, TimeBar
+from app.views.command_palette import CommandPalette
+from app.views.docks import Docks, connect_panel, make_panel
+from app.views.drawing import Drawing
+from app.views.hub import SelectionHub
+from app.views.run_panel import RunPanel
+from app.views.start_page import StartPage
+from app.views.status_bar import StatusBar
+from app.views.window_files import FileCommands
+from app.views.window_go import GoCommands
+from app.views.window_help import ViewCommands
+from app.views.window_run import RunCommands
+from engine.events import FaultsChanged, FeedChanged, Trouble
+from engine.progress import Progress
+from engine.snapshot import Record, Snapshot
+
+UPDATE_MS = 40
+"""Enabled states and labels are looked at again at most this often while chunks run."""
+
+
+class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindow):
+    """One session at a time; the start page where there is none."""
+
+    panels_built = Signal()
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        logging: Logging | None = None,
+        client: Client | None = None,
+    ) -> None:
+        super().__init__()
+        self.setObjectName("window")
+        self.setAccessibleName("Bankflip")
+        self.setWindowTitle("Bankflip")
+        self.setWindowIcon(_window_icon())
+        self.settings = settings or Settings(fresh=True)
+        self.logging = logging
+        self.client = client or Client(self)
+        self.hub = SelectionHub(self)
+        self.mode = "inspect"
+        self._pending_scenario: dict | None = None
+        self._feed_on_open = False
+        self._last_open = None
+        self.capture_reader = CaptureReader(self)
+        self.foreign_reader = ForeignReader(self)
+        self.setDockNestingEnabled(True)
+        self.setAcceptDrops(True)
+        self.actions_ = Actions(self)
+        self._build_centre()
+        self._build_bars()
+        self._build_menus()
+        self.palette_ = CommandPalette(self.palette_entries, self.run_entry, self)
+        self.docks = Docks(self)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self.update_actions)
+        self._connect()
+        self._apply_settings()
+        self.resize(1440, 900)
+        self.fill_recent()
+        self.show_start()
+
+    # building --------------------------------------------------------------------------------
+
+    def _build_centre(self) -> None:
+        self.run_panel = RunPanel(self.client, self.hub)
+        connect_panel(self.run_panel, self.client, self.hub)
+        self.start_page = StartPage()
+        self.stack = QStackedWidget()
+        self.stack.setAccessibleName(self.tr("Centre"))
+        self.stack.addWidget(self.start_page)
+        self.stack.addWidget(self.run_panel)
+        self.history_banner = HistoryBanner()
+        self.error_bar = ErrorBar()
+        centre = QWidget()
+        centre.setObjectName("centre")
+        centre.setAccessibleName(self.tr("Centre with bars"))
+        layout = QVBoxLayout(centre)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        for widget in (self.error_bar, self.history_banner):
+            layout.addWidget(widget)
+        layout.addWidget(self.stack, 1)
+        self.setCentralWidget(centre)
+        for drawing in (self.run_panel.detail, self.run_panel.overview):
+            drawing.addActions(self.actions_.drawing_actions())
+
+    def _build_bars(self) -> None:
+        self.engine_bar = EngineBar(self.actions_)
+        self.time_bar = TimeBar(self.actions_)
+        for bar in (self.engine_bar, self.time_bar):
+            self.addToolBar(bar)
+        self.status = StatusBar()
+        self.setStatusBar(self.status)
+
+    def _build_menus(self) -> None:
+        self.menuBar().setAccessibleName(self.tr("Menu"))
+        self.menus: dict[str, QMenu] = {}
+        groups: dict[str, QActionGroup] = {}
+        for name in MENUS:
+            self._menu(name)
+        for spec in self.actions_:
+            menu = self._menu(spec.menu)
+            if spec.split:
+                menu.addSeparator()
+            action = self.actions_[spec.id]
+            menu.addAction(action)
+            if spec.group:
+                groups.setdefault(spec.group, QActionGroup(self)).addAction(action)
+            if not spec.drawing:
+                self.addAction(action)
+        file = self.menus["File"]
+        self.recent_menu = QMenu(self.tr("Open recent"), self)
+        self.recent_menu.setToolTipsVisible(True)
+        file.insertMenu(self.actions_["file.save"], self.recent_menu)
+        self.panel_menu = QMenu(self.tr("Panels"), self)
+        self.menus["View"].insertMenu(self.actions_["view.reset"], self.panel_menu)
+
+    def _menu(self, path: str) -> QMenu:
+        """The menu of a path such as `View/Colours`, made where it is not there yet."""
+        if path not in self.menus:
+            parent, _, name = path.rpartition("/")
+            menu = QMenu(self.tr(name), self)
+            menu.setAccessibleName(name)
+            menu.setToolTipsVisible(True)
+            if parent:
+                self._menu(parent).addMenu(menu)
+            else:
+                self.menuBar().addMenu(menu)
+            self.menus[path] = menu
+        return self.menus[path]
+
+    def _connect(self) -> None:
+        client, hub = self.client, self.hub
+        client.snapshot_changed.connect(self._snapshot_changed)
+        client.record_added.connect(self._record_added)
+        client.session_opened.connect(self.session_opened)
+        client.feed_changed.connect(self._feed_changed)
+        client.faults_changed.connect(self._faults_changed)
+        client.shown_changed.connect(self._shown_changed)
+        client.trouble.connect(self._trouble)
+        client.heard.connect(self._heard)
+        hub.changed.connect(self._selection_changed)
+        hub.hovered.connect(self.status.show_pointer)
+        self.engine_bar.fed.connect(self.feed)
+        self.engine_bar.chunk_changed.connect(self.set_chunk)
+        self.engine_bar.backend_chosen.connect(self.choose_backend)
+        self.engine_bar.refused.connect(self._say)
+        self.time_bar.asked.connect(self.go_to)
+        self.time_bar.refused.connect(self._say)
+        self.status.cancelled.connect(self.cancel)
+        self.history_banner.returned.connect(self.return_to_live)
+        self.error_bar.copied.connect(self.copy)
+        self.start_page.demo_asked.connect(self.open_tiny)
+        self.start_page.open_asked.connect(self.open_file_dialog)
+        self.start_page.path_asked.connect(self.open_path)
+        self.start_page.clear_asked.connect(self.clear_recent)
+        self.capture_reader.finished.connect(self.capture_read)
+        self.capture_reader.failed.connect(self.reader_failed)
+        self.capture_reader.progressed.connect(self._read_progress)
+        self.foreign_reader.finished.connect(self.foreign_read)
+        self.foreign_reader.failed.connect(self.reader_failed)
+        if self.logging is not None:
+            self.logging.tell(self.error_bar.add)
+
+    def _apply_settings(self) -> None:
+        self.actions_.paint_icons()
+        self.actions_[f"view.{self.settings.scheme}"].setChecked(True)
+        self.actions_[f"view.text{_nearest(self.settings.text_size)}"].setChecked(True)
+        self.actions_["view.motion"].setChecked(self.settings.reduced_motion)
+        theme.set_reduced_motion(self.settings.reduced_motion)
+        self.engine_bar.chunk.setValue(self.settings.chunk)
+        self.engine_bar.backend.setCurrentText(self.settings.backend)
+
+    def build_panels(self) -> None:
+        """Import and place every panel; once, in the first idle moment or when needed."""
+        if self.docks.docks:
+            return
+        for spec in PANELS:
+            panel = make_panel(spec, self.client, self.hub)
+            self.docks.add(spec, panel)
+            connect_panel(panel, self.client, self.hub)
+            for drawing in panel.findChildren(Drawing):
+                drawing.addActions(self.actions_.drawing_actions())
+        self.docks.place()
+        for dock in self.docks.docks.values():
+            self.panel_menu.addAction(dock.toggleViewAction())
+        self._default_state = self.saveState()
+        layout = self.settings.layout()
+        if layout is not None and not (
+            self.restoreGeometry(layout[0]) and self.restoreState(layout[1])
+        ):
+            self.docks.place()
+        self._docks_state = self.saveState()
+        if self.stack.currentWidget() is self.start_page:
+            self.docks.show_only_if(False)
+        self.panels_built.emit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self.build_panels)
+
+    # start page and session ------------------------------------------------------------------
+
+    def show_start(self) -> None:
+        """The start page; docks and engine bar are hidden."""
+        if self.docks.docks and self.stack.currentWidget() is self.run_panel:
+            self._docks_state = self.saveState()
+        self.stack.setCurrentWidget(self.start_page)
+        self.docks.show_only_if(False)
+        for bar in (self.engine_bar, self.time_bar):
+            bar.hide()
+        self.start_page.demo.setFocus()
+        self.update_actions()
+
+    def show_session(self) -> None:
+        """The run map with its docks."""
+        self.build_panels()
+        if self.stack.currentWidget() is not self.run_panel:
+            self.stack.setCurrentWidget(self.run_panel)
+            if not self.restoreState(self._docks_state):
+                self.docks.place()
+            for bar in (self.engine_bar, self.time_bar):
+                bar.show()
+            self.run_panel.detail.setFocus()
+        self.update_actions()
+
+    def close_session(self) -> None:
+        """End the session and show the start page."""
+        self.readers_cancel()
+        self.client.close()
+        self.hub.select(Selection())
+        self.run_panel.forget()
+        self.history_banner.hide()
+        self.show_start()
+
+    def reset_layout(self) -> None:
+        """Every dock back in its place, floating ones too."""
+        self.settings.forget_layout()
+        if self.docks.docks:
+            self.docks.place()
+            self._docks_state = self.saveState()
+            if self.stack.currentWidget() is self.start_page:
+                self.docks.show_only_if(False)
+
+    # what the engine says --------------------------------------------------------------------
+
+    def _snapshot_changed(self, snapshot: Snapshot) -> None:
+        self.status.show_snapshot(snapshot, self.tr("Capture") if self.client.offline else "")
+        if snapshot.broken:
+            self.error_bar.add(self.tr("Nothing is published any more: ") + snapshot.broken)
+        self._soon()
+
+    def _record_added(self, _record: Record) -> None:
+        self._soon()
+
+    def _feed_changed(self, feed: FeedChanged) -> None:
+        self.status.show_feed(feed)
+        self._soon()
+
+    def _faults_changed(self, _faults: FaultsChanged) -> None:
+        self._soon()
+
+    def _trouble(self, trouble: Trouble) -> None:
+        self.status.end_work()
+        self._pending_scenario, self._feed_on_open = None, False
+        self.error_bar.add(trouble.sentence, f"{trouble.command}: {trouble.sentence}")
+
+    def _heard(self, body: object) -> None:
+        if isinstance(body, Progress):
+            self.status.show_progress(body)
+
+    def _read_progress(self, done: int, total: int) -> None:
+        self.status.show_progress(Progress(done, total, "events", self.tr("Reading the capture")))
+
+    def _shown_changed(self, record: Record | None) -> None:
+        newest = self.client.records[-1].number if self.client.records else 0
+        self.history_banner.show_record(record, newest)
+        self.update_actions()
+
+    def _selection_changed(self, selection: Selection, _origin: object) -> None:
+        self.status.show_selection(selection)
+        self._soon()
+
+    def _say(self, words: str) -> None:
+        self.status.showMessage(words, 8000)
+
+    # enabled states --------------------------------------------------------------------------
+
+    def _soon(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start(UPDATE_MS)
+
+    def update_actions(self) -> None:
+        """Enable what can be used now; the others say why not."""
+        client, records = self.client, self.client.records
+        open_ = self.stack.currentWidget() is self.run_panel
+        for spec in self.actions_:
+            reason = "" if open_ or not spec.session else NO_SESSION
+            if not reason and spec.menu.startswith("Run") and client.offline:
+                reason = "a recording is shown: it can be looked at, not run"
+            self.actions_.enable(spec.id, reason or self._reason(spec.id))
+        shown = client.shown
+        newest = records[-1].number if records else 0
+        self.time_bar.event_label(shown.number if shown else newest, newest)
+        fast = client.snapshot is not None and client.snapshot.mode == "fast"
+        self.actions_["run.fast"].setChecked(fast)
+
+    def _reason(self, id: str) -> str:
+        """Why one command can't be used in an open session; empty where it can."""
+        client = self.client
+        opened = client.snapshot.open if client.snapshot is not None else None
+        queued = sum(n for _, n in client.feed.queued)
+        if id in ("run.run", "run.stage", "run.chunk", "run.token", "run.to"):
+            if client.feed.running:
+                return "chunks are running: pause first"
+            if not queued and opened is None:
+                return "no token is queued: feed some (Ctrl+D)"
+            if id == "run.to" and self.hub.selection.start is None:
+                return "no position is selected"
+        if id == "run.pause" and not client.feed.running:
+            return "nothing is running"
+        if id in ("run.finish", "run.discard") and opened is None:
+            return "no transaction is open"
+        if id == "run.unfeed" and not queued:
+            return "no token is queued"
+        if id == "run.clear_faults" and not client.faults.faults:
+            return "no fault is armed"
+        if id in ("go.first", "go.back_event") and self.shown_index <= 0:
+            return "there is no earlier event"
+        if id in ("go.next_event", "go.live") and client.shown is None:
+            return "the newest state is shown"
+        if id == "go.back" and not self.hub.trail.can_go_back:
+            return "nothing was selected before"
+        if id == "go.forward" and not self.hub.trail.can_go_forward:
+            return "nothing was selected after"
+        if id in ("edit.undo", "file.save", "file.record") and client.offline:
+            return "a recording is shown: it can be looked at, not changed"
+        return ""
+
+    # selection and copy ----------------------------------------------------------------------
+
+    def clear_selection(self) -> None:
+        """Select nothing."""
+        self.hub.clear()
+
+    def select_run(self) -> None:
+        """Every live position of the chosen sequence."""
+        view = self.run_panel.view_of(self.seq)
+        if view is not None and view.n_live:
+            self.hub.change(None, start=view.start, stop=view.stop, group=None, cell=None)
+
+    def copy(self, text: str) -> None:
+        """Put a text on the clipboard."""
+        QGuiApplication.clipboard().setText(text)
+
+    def copy_text(self) -> None:
+        """What the focused drawing, table or text shows as selected."""
+        focus = self.focusWidget()
+        if focus is not None and not isinstance(focus, Drawing):
+            for name in ("as_text", "copy"):
+                method = getattr(focus, name, None)
+                if method is not None:
+                    text = method()
+                    if isinstance(text, str):
+                        self.copy(text)
+                    return
+        self.copy(self.focused_drawing().as_text())
+
+    def copy_json(self) -> None:
+        """The selection and the sequence it is in."""
+        selection = self.hub.selection
+        value: dict[str, object] = {"sequence": selection.seq}
+        view = self.run_panel.view_of(selection.seq)
+        if view is not None:
+            value["run"] = [view.start, view.stop - 1] if view.n_live else None
+            value |= {"complete_groups": view.n_groups, "tail": view.n_tail}
+        if selection.start is not None and selection.stop is not None:
+            value["selected"] = [selection.start, selection.stop - 1]
+        for name in ("cell", "group", "owner", "event", "stage"):
+            if getattr(selection, name) is not None:
+                value[name] = getattr(selection, name)
+        self.copy(json.dumps(value))
+
+    # window ----------------------------------------------------------------------------------
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self.actions_.paint_icons()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self.docks.docks:
+            if self.stack.currentWidget() is self.run_panel:
+                self._docks_state = self.saveState()
+            self.settings.keep_layout(self.saveGeometry(), self._docks_state)
+        self.settings.sync()
+        self.readers_cancel()
+        self.client.stop()
+        super().closeEvent(event)
+
+
+def _nearest(percent: int) -> int:
+    return min(theme.TEXT_SIZES, key=lambda size: abs(size - percent))
+
+
+def _window_icon():
+    from PySide6.QtGui import QIcon
+
+    from app import resources
+
+    return QIcon(str(resources.icon_path("bankflip")))

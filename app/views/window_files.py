@@ -1,0 +1,275 @@
+"""What the File menu does: open by content, save, record, report, recent files, drag and drop."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QFileDialog
+
+from app import resources
+from app.models import foreign
+from app.models.opening import FileKind, kind_of
+from engine.errors import EngineError
+from engine.events import SessionOpened
+
+if TYPE_CHECKING:
+    from engine.commands import OpenModel
+
+
+class FileCommands:
+    """Mixed into the main window."""
+
+    # opening ---------------------------------------------------------------------------------
+
+    def open_file_dialog(self) -> None:
+        """Ask for files and open them."""
+        paths, _ = QFileDialog.getOpenFileNames(
+            self, self.tr("Open"), self.last_folder(), self.tr("All files (*)")
+        )
+        if paths:
+            self.open_paths(paths)
+
+    def open_folder_dialog(self) -> None:
+        """Ask for a model folder and open it."""
+        path = QFileDialog.getExistingDirectory(
+            self, self.tr("Open model folder"), self.last_folder()
+        )
+        if path:
+            self.open_paths([path])
+
+    def last_folder(self) -> str:
+        """Where the last file was."""
+        recent = self.settings.recent
+        return str(Path(recent[0]).parent) if recent else str(Path.home())
+
+    def open_tiny(self) -> None:
+        """Start a session with the built-in model and something to run."""
+        self._pending_scenario = None
+        self._feed_on_open = True
+        self.start_session(self.open_model_command(resources.TINY_MODEL))
+
+    def open_model_command(self, folder: str | None, **fields: object) -> OpenModel:
+        """The command with the backend and mode chosen in the window."""
+        from engine.commands import OpenModel
+
+        chosen = {"backend": self.settings.backend, "mode": self.mode, **fields}
+        return OpenModel(folder=folder, **chosen)  # type: ignore[arg-type]
+
+    def start_session(self, command: OpenModel) -> None:
+        """Ask the engine for a session; the docks appear when it stands."""
+        self._last_open = command
+        self.readers_cancel()
+        self.client.start()
+        self.status.begin_work(self.tr("Opening {0}").format(command.folder or "a session"))
+        self.client.send(command)
+
+    def open_paths(self, paths: list[str]) -> None:
+        """Open files of any known kind; several of other engines are laid side by side."""
+        foreign_paths: list[str] = []
+        for name in paths:
+            path = Path(name)
+            verdict = kind_of(path)
+            if verdict.kind is None:
+                self.error_bar.add(verdict.reason)
+                continue
+            self.settings.add_recent(name)
+            if verdict.kind is FileKind.FOREIGN:
+                foreign_paths.append(str(path.resolve()))
+            else:
+                self._open_own(path, verdict.kind)
+        if foreign_paths:
+            self.readers_cancel()
+            self.status.begin_work(self.tr("Reading {0}").format(Path(foreign_paths[0]).name))
+            self.foreign_reader.start(foreign_paths)
+        self.fill_recent()
+
+    def open_path(self, path: str) -> None:
+        """Open one file."""
+        self.open_paths([path])
+
+    def _open_own(self, path: Path, kind: FileKind) -> None:
+        if kind is FileKind.MODEL:
+            self._feed_on_open, self._pending_scenario = True, None
+            self.start_session(self.open_model_command(str(path)))
+        elif kind is FileKind.SCENARIO:
+            self._open_scenario(path)
+        elif kind is FileKind.CAPTURE:
+            self.readers_cancel()
+            self.status.begin_work(self.tr("Reading {0}").format(path.name))
+            self.capture_reader.start(str(path))
+        else:
+            self._load_session(path)
+
+    def _open_scenario(self, path: Path) -> None:
+        from engine import cases
+
+        try:
+            scenario = cases.load(path)
+        except (EngineError, OSError) as error:
+            self.error_bar.add(str(error))
+            return
+        self._feed_on_open = False
+        self._pending_scenario = json.loads(cases.dump(scenario))
+        self.start_session(
+            self.open_model_command(
+                scenario.model,
+                group_size=scenario.group_size,
+                capacity=scenario.capacity,
+                window=scenario.window,
+            )
+        )
+
+    def _load_session(self, path: Path) -> None:
+        from engine.commands import LoadSession
+
+        self._feed_on_open, self._pending_scenario = False, None
+        if self.client.session is None or self.client.offline:
+            self.start_session(self.open_model_command(resources.TINY_MODEL))
+        self.client.send(LoadSession(str(path)))
+
+    # what comes back -------------------------------------------------------------------------
+
+    def session_opened(self, opened: SessionOpened) -> None:
+        """A session stands: show it, and what was waiting for it."""
+        self.status.end_work()
+        self.show_session()
+        self.client.send_chunk(self.settings.chunk)
+        if self._pending_scenario is not None:
+            self.client.scenario, self._pending_scenario = self._pending_scenario, None
+            self.client.scenario_opened.emit(self.client.scenario)
+            self.raise_panel("scenario")
+        elif self._feed_on_open:
+            self.feed_made_up()
+        self._feed_on_open = False
+        self.update_actions()
+
+    def capture_read(self, capture, records) -> None:
+        """Show a capture: its records can be travelled, nothing can be run."""
+        self.status.end_work()
+        snapshot = capture.snapshot_at(len(capture) - 1) if len(capture) else capture.start
+        self.client.adopt(snapshot, records, str(capture.path))
+        capture.close()
+        self.show_session()
+        self.update_actions()
+
+    def foreign_read(self, reports: list) -> None:
+        """Show what other engines saved: runs, holes and findings."""
+        self.status.end_work()
+        tracks = []
+        for report in reports:
+            found = foreign.tracks_of(report)
+            if len(reports) > 1:
+                name = Path(str(report.get("file", ""))).name
+                found = tuple(
+                    foreign.renamed(t, len(tracks) + n, name) for n, t in enumerate(found)
+                )
+            tracks.extend(found)
+        self.client.adopt_foreign(reports)
+        self.show_session()
+        self.run_panel.show_foreign(tuple(tracks))
+        self.raise_panel("findings")
+        self.update_actions()
+
+    def reader_failed(self, sentence: str) -> None:
+        """A file could not be read; what was open stays."""
+        self.status.end_work()
+        self.error_bar.add(sentence)
+
+    def readers_cancel(self) -> None:
+        """Give up reading files."""
+        self.capture_reader.cancel()
+        self.foreign_reader.cancel()
+        self.status.end_work()
+
+    # keeping ---------------------------------------------------------------------------------
+
+    def save_session(self) -> None:
+        """Ask where, then write the public state."""
+        from engine.commands import SaveSession
+
+        path, _ = QFileDialog.getSaveFileName(
+            self, self.tr("Save session"), self.last_folder(), "*.safetensors"
+        )
+        if path:
+            self.client.send(SaveSession(path))
+            self.settings.add_recent(path)
+
+    def toggle_capture(self, on: bool) -> None:
+        """Begin or end recording."""
+        from engine.commands import StartCapture, StopCapture
+
+        if not on:
+            self.client.send(StopCapture())
+            return
+        path, _ = QFileDialog.getSaveFileName(
+            self, self.tr("Record a capture"), self.last_folder(), "*.bankflip"
+        )
+        self.actions_["file.record"].setChecked(bool(path))
+        if path:
+            self.client.send(StartCapture(path))
+            self.settings.add_recent(path)
+
+    def make_report(self) -> None:
+        pass
+
+    def save_image(self) -> None:
+        """Ask where, then write a picture of the window."""
+        path, _ = QFileDialog.getSaveFileName(
+            self, self.tr("Save view as image"), self.last_folder(), "*.png"
+        )
+        if path and not self.grab().save(path):
+            self.error_bar.add(self.tr("{0}: the picture could not be written").format(path))
+
+    def fill_recent(self) -> None:
+        """Recent files in the menu and on the start page."""
+        paths = self.settings.recent
+        self.start_page.set_recent(paths)
+        self.recent_menu.clear()
+        for name in paths:
+            action = self.recent_menu.addAction(Path(name).name)
+            action.setStatusTip(name)
+            action.setToolTip(name)
+            action.setEnabled(Path(name).exists())
+            action.triggered.connect(lambda _on=False, name=name: self.open_path(name))
+        if paths:
+            self.recent_menu.addSeparator()
+            self.recent_menu.addAction(self.tr("Clear the list")).triggered.connect(
+                self.clear_recent
+            )
+        self.recent_menu.setEnabled(bool(paths))
+
+    def clear_recent(self) -> None:
+        """Forget the recent files."""
+        self.settings.clear_recent()
+        self.fill_recent()
+
+    # drag and drop ---------------------------------------------------------------------------
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        if not paths:
+            return
+        verdicts = [kind_of(Path(path)) for path in paths[:8]]
+        bad = next((verdict.reason for verdict in verdicts if verdict.kind is None), "")
+        words = bad or self.tr("Drop to open as {0}").format(
+            ", ".join(sorted({str(verdict.kind) for verdict in verdicts}))
+        )
+        self.status.show_pointer(words)
+        if not bad:
+            event.acceptProposedAction()
+
+    def dragLeaveEvent(self, event) -> None:
+        self.status.show_pointer("")
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        event.acceptProposedAction()
+        self.open_paths(paths)
+
+    def open_folder(self, path: Path) -> None:
+        """Show a folder in the desktop's file manager."""
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
