@@ -73,6 +73,7 @@ class Client(QObject):
         self.shown: Record | None = None
         self.cancel_token = CancelToken()
         self._ticket = 0
+        self._pinged = 0
         self._thread: EngineThread | None = None
         self._waiting: deque[tuple[int, Body]] = deque()
         self._timer = QTimer(self)
@@ -121,6 +122,18 @@ class Client(QObject):
         from engine.commands import SetChunk
 
         self.send(SetChunk(n_tokens))
+
+    def ping(self) -> None:
+        """Ask for something that is answered at once: with `is_quiet` the end of what was asked."""
+        from engine.commands import Limits
+
+        if self.session is not None and not self.offline:
+            self._pinged = self.send(Limits(0))
+
+    @property
+    def is_quiet(self) -> bool:
+        """True when all that was asked before the last `ping` is done and was handed on."""
+        return not self._waiting and not self._pinged and not self.feed.running
 
     @Slot()
     def cancel(self) -> None:
@@ -221,5 +234,7 @@ class Client(QObject):
                 self.trouble.emit(body)
             case _:
                 pass
+        if ticket == self._pinged:
+            self._pinged = 0
         self.heard.emit(body)
         self.answered.emit(ticket, body)

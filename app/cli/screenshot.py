@@ -6,13 +6,20 @@ import argparse
 import os
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, Unreadable
+
+if TYPE_CHECKING:
+    from app.views.main_window import MainWindow
 
 HELP = "make one picture of the window or a panel"
 WAIT_S = 60.0
 """Longest wait for a file to be opened and its panels to be filled."""
+SETTLE_S = 0.3
+"""Panels redraw at most every 50 ms; after this all of them have."""
 
 
 def size(text: str) -> tuple[int, int]:
@@ -28,12 +35,16 @@ def size(text: str) -> tuple[int, int]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
-    parser.add_argument("file", nargs="?", metavar="FILE", help="what to open (default: tiny model)")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="what to open (default: tiny model)"
+    )
     parser.add_argument("--out", required=True, metavar="F.png", help="picture to write")
     parser.add_argument("--size", type=size, default=(1440, 900), metavar="WxH", help="pixels")
     parser.add_argument("--theme", choices=("light", "dark", "contrast"), default="light")
     parser.add_argument("--panel", metavar="ID", help="only this panel (`run`, `cells`, ...)")
-    parser.add_argument("--scale", type=int, choices=(1, 2), default=1, help="device pixels a pixel")
+    parser.add_argument(
+        "--scale", type=int, choices=(1, 2), default=1, help="device pixels a pixel"
+    )
     parser.add_argument(
         "--start", action="store_true", help="picture of the start page instead of a session"
     )
@@ -63,54 +74,76 @@ def run(args: argparse.Namespace) -> int:
         window.show()
         window.build_panels()
         if not args.start:
-            _open(application, window, args.file)
+            _open(window, args.file)
         _write(window, args)
     finally:
         window.close()
     return 0
 
 
-def _open(application: object, window: object, file: str | None) -> None:
+def _open(window: MainWindow, file: str | None) -> None:
     """Open the file (or run the tiny model a little) and wait until all is shown."""
-    from PySide6.QtWidgets import QApplication
-
-    from app.views.main_window import MainWindow
-
-    assert isinstance(application, QApplication)
-    assert isinstance(window, MainWindow)
     if file is None:
         window.open_tiny()
     else:
         window.open_path(file)
-    _wait(application, lambda: window.is_idle)
-    if file is None or (window.client.session and not window.client.offline):
-        window.show_something()
-        _wait(application, lambda: window.is_idle)
+    wait(lambda: not window.is_opening)
+    if window.client.session is None or window.client.offline:
+        return
+    if file is None:
+        show_work(window)
+    elif window.client.scenario is not None:
+        play(window)
 
 
-def _wait(application: object, done: object) -> None:
+def play(window: MainWindow) -> None:
+    """All ops of the scenario that was opened."""
+    panel = window.docks.panels.get("scenario")
+    if panel is not None and hasattr(panel, "play_all"):
+        panel.play_all()
+    window.client.ping()
+    wait(lambda: window.client.is_quiet)
+
+
+def show_work(window: MainWindow) -> None:
+    """Chunks that succeed, one made to fail, a hole that is refused, and a chunk in flight."""
+    from engine.commands import ArmFault, Run, StepStage
+
+    client = window.client
+    client.send(Run(to_position=42))
+    client.ping()
+    wait(lambda: client.is_quiet)
+    client.send(ArmFault("layer.3.qsa.select", "nonfinite"))
+    client.send(Run())
+    client.ping()
+    wait(lambda: client.is_quiet)
+    window.append_hole()
+    for _ in range(14):
+        client.send(StepStage())
+    client.ping()
+    wait(lambda: client.is_quiet)
+
+
+def wait(done: Callable[[], bool]) -> None:
     """Turn the event loop until something is so, then until all drawings are fresh."""
     from PySide6.QtWidgets import QApplication
 
-    assert isinstance(application, QApplication)
-    assert callable(done)
     end = time.monotonic() + WAIT_S
     while not done():
         if time.monotonic() > end:
             raise EngineError(f"the window was not ready within {WAIT_S:.0f} seconds")
-        application.processEvents()
+        QApplication.processEvents()
         time.sleep(0.002)
-    settled = time.monotonic() + 0.3
+    settled = time.monotonic() + SETTLE_S
     while time.monotonic() < settled:
-        application.processEvents()
+        QApplication.processEvents()
         time.sleep(0.002)
 
 
-def _write(window: object, args: argparse.Namespace) -> None:
-    from app.views.main_window import MainWindow
+def _write(window: MainWindow, args: argparse.Namespace) -> None:
+    from PySide6.QtWidgets import QWidget
 
-    assert isinstance(window, MainWindow)
-    target = window
+    target: QWidget = window
     if args.panel is not None:
         known = {"run": window.run_panel, **window.docks.panels}
         if args.panel not in known:

@@ -18,6 +18,7 @@ from engine.snapshot import OpenView, SequenceView
 
 Codes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
+Ranges = tuple[tuple[int, int], ...]
 
 MOST_HOLE_DRAWN = 4096
 """A refused append far behind the frontier is drawn with at most this many missing positions."""
@@ -92,8 +93,8 @@ class Track:
     """Half-open range that the private bank is about to append."""
     refused: str = ""
     """The sentence of a refused attempt that is drawn as a hole."""
-    wanted: tuple[int, int] | None = None
-    """Half-open range that the refused attempt asked for behind its hole."""
+    wanted: Ranges = ()
+    """Half-open ranges that the refused attempt asked for."""
 
     @property
     def lo(self) -> int:
@@ -104,7 +105,8 @@ class Track:
     def hi(self) -> int:
         """One behind the last position of the axis, a ghost and a refused range included."""
         ends = [int(self.bounds[-1])]
-        ends += [r[1] for r in (self.ghost, self.wanted) if r is not None]
+        ends += [stop for _, stop in self.wanted]
+        ends += [self.ghost[1]] if self.ghost is not None else []
         return max(ends)
 
     @property
@@ -144,12 +146,16 @@ def _totals(bounds: Ints, kinds: Codes) -> dict[Kind, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused append: what was expected, what was given, and how it reads."""
+    """A refused append: the positions it asked for, in ranges, and what was missing."""
 
-    expected: int
-    given: tuple[int, int]
-    """Half-open range of the positions asked for from the first wrong one on."""
+    asked: Ranges
+    """Half-open ranges of the positions asked for, ascending."""
     sentence: str
+
+    @property
+    def start(self) -> int:
+        """First position asked for."""
+        return self.asked[0][0]
 
 
 def track_of(
@@ -165,11 +171,12 @@ def track_of(
         (view.start, groups_to, Kind.GROUP_A),
         (groups_to, view.stop, Kind.TAIL),
     ]
-    wanted = None
-    if refusal is not None and refusal.given[0] > view.stop == refusal.expected:
-        last = min(refusal.given[0], view.stop + MOST_HOLE_DRAWN)
-        segments.append((view.stop, last, Kind.HOLE))
-        wanted = (last, last + min(refusal.given[1] - refusal.given[0], MOST_HOLE_DRAWN))
+    wanted: Ranges = ()
+    if refusal is not None:
+        end = view.stop if view.n_live else refusal.start
+        segments = segments if view.n_live else []
+        missing, wanted = _refused_segments(end, refusal.asked)
+        segments += missing
     bounds, kinds = _track_bounds(segments)
     if len(kinds) == 0:
         bounds = np.array([view.start], np.int64)
@@ -190,6 +197,23 @@ def track_of(
         refused=refusal.sentence if wanted and refusal else "",
         wanted=wanted,
     )
+
+
+def _refused_segments(end: int, asked: Ranges) -> tuple[list[tuple[int, int, Kind]], Ranges]:
+    """Holes between the frontier and what was asked for, and the ranges asked for."""
+    segments: list[tuple[int, int, Kind]] = []
+    wanted: list[tuple[int, int]] = []
+    at = shown = end
+    for start, stop in asked:
+        if start < at:
+            continue
+        gap = min(start - at, MOST_HOLE_DRAWN)
+        length = min(stop - start, MOST_HOLE_DRAWN)
+        segments += [(shown, shown + gap, Kind.HOLE)]
+        segments += [(shown + gap, shown + gap + length, Kind.OUTSIDE)]
+        wanted.append((shown + gap, shown + gap + length))
+        at, shown = stop, shown + gap + length
+    return segments, tuple(wanted)
 
 
 def track_of_ranges(
@@ -427,12 +451,14 @@ def spans(track: Track) -> list[tuple[int, int, str, str]]:
     """(first, last, kind in words, groups) of every segment: the map as a table."""
     rows: list[tuple[int, int, str, str]] = []
     for start, stop, kind in visible_segments(track, track.lo, track.hi, len(track.kinds)):
-        groups = ""
+        groups, word = "", WORD_OF[kind]
+        if kind is Kind.OUTSIDE:
+            word = "asked for and refused"
         if kind is Kind.GROUP_A:
             first = (start - track.anchor) // track.group_size
             last = (stop - 1 - track.anchor) // track.group_size
             groups = f"g{first:,}" if first == last else f"g{first:,} to g{last:,}"
-        rows.append((start, stop - 1, WORD_OF[kind], groups))
+        rows.append((start, stop - 1, word, groups))
     return rows
 
 

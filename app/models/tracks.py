@@ -5,30 +5,48 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from app.models.sequences import Refusal, Track, track_of
+from app.models.sequences import Ranges, Refusal, Track, track_of
 from engine.snapshot import Record, SequenceView, Snapshot
 
-EMPTY_FORM = ("gap", "not-consecutive")
-"""Reasons of a refused append that leave a hole to be seen."""
+HOLE_REASONS = ("gap", "not-consecutive")
+"""Reasons of a refused append that would have left a hole."""
 
 
 def refusal_of(record: Record) -> Refusal | None:
-    """The hole that a refused append would have left; None where it would leave none."""
-    if record.op != "append" or record.reason not in EMPTY_FORM:
+    """The attempt of a refused append that would have left a hole; None for all else."""
+    if record.op != "append" or record.reason not in HOLE_REASONS:
         return None
-    if record.expected is None or record.given is None or record.given <= record.expected:
-        return None
-    return Refusal(record.expected, (record.given, _last_asked(record) + 1), record.sentence)
+    positions = _positions(record)
+    if isinstance(positions, range):
+        asked: Ranges = ((positions.start, positions.stop),)
+    else:
+        asked = ranges_of(positions)
+    if not asked and record.given is not None:
+        asked = ((record.given, record.given + 1),)
+    return Refusal(asked, record.sentence) if asked else None
 
 
-def _last_asked(record: Record) -> int:
-    """Last position of the refused append, at least the first wrong one."""
-    assert record.given is not None
+def ranges_of(positions: list[int]) -> Ranges:
+    """Ascending positions as half-open ranges; what does not ascend is left out."""
+    found: list[tuple[int, int]] = []
+    for position in positions:
+        if found and position == found[-1][1]:
+            found[-1] = (found[-1][0], position + 1)
+        elif not found or position > found[-1][1]:
+            found.append((position, position + 1))
+    return tuple(found)
+
+
+def _positions(record: Record) -> list[int] | range:
+    """The positions of the op; a long list is kept by its ends only, and means a range."""
     try:
         positions = json.loads(record.op_json).get("positions") or []
-    except (ValueError, AttributeError):
-        positions = []
-    return max([record.given, *(int(p) for p in positions)])
+        if isinstance(positions, dict):
+            whole = range(int(positions["first"]), int(positions["last"]) + 1)
+            return whole if len(whole) == positions["count"] else []
+        return [int(p) for p in positions]
+    except (ValueError, AttributeError, TypeError, KeyError):
+        return []
 
 
 @dataclass(slots=True)
@@ -77,7 +95,7 @@ def with_opened(snapshot: Snapshot) -> tuple[SequenceView, ...]:
 
 
 def fitting(refusal: Refusal | None, start: int, stop: int) -> Refusal | None:
-    """The refusal while it still describes the frontier of the run [start, stop)."""
+    """The refusal while it still lies behind the frontier of the run [start, stop)."""
     if refusal is None:
         return None
-    return refusal if stop == refusal.expected or stop == start else None
+    return refusal if refusal.start >= stop or stop == start else None

@@ -72,7 +72,8 @@ class Writers:
             self.pieces[seq] = []
         if name == "append" and record.positions_written is not None and record.seq == seq:
             start, stop = record.positions_written
-            tokens = tuple(op.get("tokens") or ())
+            named = op.get("tokens")
+            tokens = tuple(named) if isinstance(named, list) else ()
             piece = Piece(start, stop, record.number, tokens if len(tokens) == stop - start else ())
             self.pieces.setdefault(seq, []).append(piece)
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QSpinBox,
     QToolBar,
+    QToolButton,
     QWidget,
 )
 
@@ -38,7 +39,7 @@ class WindowBar(QToolBar):
             button.setAccessibleName(actions[id].text())
             button.setObjectName(f"bar.{id}")
             button.setMinimumSize(24, 24)
-            if with_text:
+            if with_text and isinstance(button, QToolButton):
                 button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
 
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import (
     QEvent,
     QModelIndex,
     QObject,
+    QPersistentModelIndex,
     QPoint,
     QRect,
     QSize,
@@ -29,6 +30,8 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.models import palette as model
 from app.models.palette import Entry
+
+Index = QModelIndex | QPersistentModelIndex
 
 STEPS = {
     Qt.Key.Key_Up: -1,
@@ -51,10 +54,10 @@ class EntryModel(QAbstractListModel):
         self.entries = entries
         self.endResetModel()
 
-    def rowCount(self, parent: QModelIndex | None = None) -> int:
+    def rowCount(self, parent: Index | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self.entries)
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if not index.isValid() or index.row() >= len(self.entries):
             return None
         entry = self.entries[index.row()]
@@ -74,7 +77,7 @@ class EntryModel(QAbstractListModel):
             return entry
         return None
 
-    def flags(self, index: QModelIndex) -> Qt.ItemFlag:
+    def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
         return Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled
@@ -83,10 +86,10 @@ class EntryModel(QAbstractListModel):
 class EntryDelegate(QStyledItemDelegate):
     """Text at the left, menu in the second colour, keys at the right; the reason underneath."""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(100, max(28, option.fontMetrics.height() + 10))
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         entry = index.data(Qt.ItemDataRole.UserRole)
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         painter.save()
@@ -171,8 +174,9 @@ class CommandPalette(QDialog):
         self._run(entry.id)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        pressed = event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent)
-        step = STEPS.get(event.key()) if pressed else None
+        step = None
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            step = STEPS.get(Qt.Key(event.key()))
         if watched is self.field and step is not None:
             row = max(0, min(self.list.currentIndex().row() + step, self.model.rowCount() - 1))
             self.list.setCurrentIndex(self.model.index(row))

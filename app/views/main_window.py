@@ -59,9 +59,10 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self.client = client or Client(self)
         self.hub = SelectionHub(self)
         self.mode = "inspect"
-        self._pending_scenario: dict | None = None
+        self._pending_scenario = None
         self._feed_on_open = False
-        self._last_open = None
+        self.last_open = None
+        self.is_opening = False
         self.capture_reader = CaptureReader(self)
         self.foreign_reader = ForeignReader(self)
         self.setDockNestingEnabled(True)
@@ -283,7 +284,7 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self._soon()
 
     def _trouble(self, trouble: Trouble) -> None:
-        self.status.end_work()
+        self.end_opening()
         self._pending_scenario, self._feed_on_open = None, False
         self.error_bar.add(trouble.sentence, f"{trouble.command}: {trouble.sentence}")
 

@@ -383,7 +383,7 @@ class RunDetail(drawing.Drawing):
         left = MOST_ITEMS
         for start, end, kind in model.visible_segments(track, first, stop, MOST_ITEMS):
             a, b = max(axis.to_pixel(start), -1.0), min(axis.to_pixel(end), self.width() + 1.0)
-            if b - a < LABELS_FROM or (self.only is not None and kind is not self.only):
+            if b - a < LABELS_FROM or kind is Kind.OUTSIDE or self.only not in (None, kind):
                 continue
             rect = QRectF(a, body.top(), b - a, body.height())
             if kind in (Kind.EVICTED, Kind.PADDING):
@@ -434,8 +434,8 @@ class RunDetail(drawing.Drawing):
         """Ghost, refused attempt, flash, frontier and selection, above everything else."""
         if track.ghost is not None:
             self._draw_box(painter, track.ghost, "private", self.tr("private"), True)
-        if track.wanted is not None:
-            self._draw_box(painter, track.wanted, "hole", self.tr("refused"), True)
+        for wanted in track.wanted:
+            self._draw_box(painter, wanted, "hole", self.tr("refused"), True)
         if self._flash is not None:
             self._draw_box(painter, self._flash, "public", "", False)
         if track.frontier is not None:

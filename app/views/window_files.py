@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 class FileCommands:
     """Mixed into the main window."""
 
+    def begin_opening(self, what: str) -> None:
+        """Something is being opened."""
+        self.is_opening = True
+        self.status.begin_work(what)
+
+    def end_opening(self) -> None:
+        """It is open, or will not be."""
+        self.is_opening = False
+        self.status.end_work()
+
     # opening ---------------------------------------------------------------------------------
 
     def open_file_dialog(self) -> None:
@@ -61,10 +71,10 @@ class FileCommands:
 
     def start_session(self, command: OpenModel) -> None:
         """Ask the engine for a session; the docks appear when it stands."""
-        self._last_open = command
+        self.last_open = command
         self.readers_cancel()
         self.client.start()
-        self.status.begin_work(self.tr("Opening {0}").format(command.folder or "a session"))
+        self.begin_opening(self.tr("Opening {0}").format(command.folder or "a session"))
         self.client.send(command)
 
     def open_paths(self, paths: list[str]) -> None:
@@ -83,7 +93,7 @@ class FileCommands:
                 self._open_own(path, verdict.kind)
         if foreign_paths:
             self.readers_cancel()
-            self.status.begin_work(self.tr("Reading {0}").format(Path(foreign_paths[0]).name))
+            self.begin_opening(self.tr("Reading {0}").format(Path(foreign_paths[0]).name))
             self.foreign_reader.start(foreign_paths)
         self.fill_recent()
 
@@ -99,7 +109,7 @@ class FileCommands:
             self._open_scenario(path)
         elif kind is FileKind.CAPTURE:
             self.readers_cancel()
-            self.status.begin_work(self.tr("Reading {0}").format(path.name))
+            self.begin_opening(self.tr("Reading {0}").format(path.name))
             self.capture_reader.start(str(path))
         else:
             self._load_session(path)
@@ -135,7 +145,7 @@ class FileCommands:
 
     def session_opened(self, opened: SessionOpened) -> None:
         """A session stands: show it, and what was waiting for it."""
-        self.status.end_work()
+        self.end_opening()
         self.show_session()
         self.client.send_chunk(self.settings.chunk)
         if self._pending_scenario is not None:
@@ -149,7 +159,7 @@ class FileCommands:
 
     def capture_read(self, capture, records) -> None:
         """Show a capture: its records can be travelled, nothing can be run."""
-        self.status.end_work()
+        self.end_opening()
         snapshot = capture.snapshot_at(len(capture) - 1) if len(capture) else capture.start
         self.client.adopt(snapshot, records, str(capture.path))
         capture.close()
@@ -158,7 +168,7 @@ class FileCommands:
 
     def foreign_read(self, reports: list) -> None:
         """Show what other engines saved: runs, holes and findings."""
-        self.status.end_work()
+        self.end_opening()
         tracks = []
         for report in reports:
             found = foreign.tracks_of(report)
@@ -176,14 +186,14 @@ class FileCommands:
 
     def reader_failed(self, sentence: str) -> None:
         """A file could not be read; what was open stays."""
-        self.status.end_work()
+        self.end_opening()
         self.error_bar.add(sentence)
 
     def readers_cancel(self) -> None:
         """Give up reading files."""
         self.capture_reader.cancel()
         self.foreign_reader.cancel()
-        self.status.end_work()
+        self.end_opening()
 
     # keeping ---------------------------------------------------------------------------------
 

@@ -157,7 +157,7 @@ class RunCommands:
 
     def restart(self) -> None:
         """The same session with nothing in it."""
-        if self._last_open is not None:
+        if self.last_open is not None:
             self._feed_on_open = self.client.scenario is None
             self._pending_scenario = self.client.scenario
-            self.start_session(self._last_open)
+            self.start_session(self.last_open)
