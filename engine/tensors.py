@@ -118,7 +118,8 @@ class TensorFolder:
             raise Malformed(self.path(name), name, f"shape {list(shape)}", f"{list(stored)}")
         if dtype not in dtypes:
             raise Malformed(self.path(name), name, f"dtype {' or '.join(dtypes)}", dtype)
-        return self._file(self._where[name])[name]
+        # handed out once and not kept, so that no stored piece outlives the matrix it went into
+        return self._file(self._where[name]).pop(name)
 
     def _file(self, file: str) -> dict[str, mx.array]:
         if file not in self._arrays:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import mlx.core as mx
 import numpy as np
 import pytest
 
 from engine.graph.backend import DeviceBackend
+from engine.graph.index import pooled_keys
 from engine.weights import load_model
 from tests.helpers import golden
 from tests.helpers.golden import Runner
@@ -78,3 +80,44 @@ def test_tiles_and_calls_of_a_gpu_backend_are_exact_and_right(name: str) -> None
     for case in ("token", "chunks1"):
         parts = list(golden.cut(tokens, golden.feeds(name, case)))
         assert same_bytes(whole, outcome(Runner(model), parts)) == [], case
+
+
+@pytest.mark.parametrize("name", golden.MODELS)
+@pytest.mark.parametrize("first", [1, 1000, 2**31 - 1 - 61])
+def test_logits_depend_on_relative_positions_only(name: str, first: int) -> None:
+    data = golden.arrays(name, "full")
+    runner = Runner(golden.model(name), first)
+    found = runner.feed(data["tokens"])
+    assert np.abs(found - data["logits"]).max() <= 2e-5
+    assert runner.status == 0
+
+
+def evict_front(runner: Runner, count: int) -> None:
+    """Drops the first live positions and forms the groups anew from the new first one."""
+    state, r = runner.state, runner.model.config.group_size
+    for key, rows in state.positional.items():
+        state.positional[key] = [mx.concatenate(rows)[count:]]
+    runner.n_live -= count
+    runner.first_position += count
+    state.pooled.clear()
+    for (owner, layer, _), rows in state.positional.items():
+        complete = runner.n_live // r * r
+        if owner == "qsa.index" and complete:
+            raw = rows[0][:complete].reshape(-1, r, rows[0].shape[-1])
+            state.pooled[layer] = [pooled_keys(runner.model, layer, raw)]
+
+
+@pytest.mark.parametrize("name", golden.MODELS)
+@pytest.mark.parametrize("count", [1, 4, 6, 29])
+def test_cuts_after_an_eviction_are_bitwise_equal(name: str, count: int) -> None:
+    tokens = list(golden.arrays(name, "full")["tokens"])
+    trunk = Runner(golden.model(name))
+    trunk.feed(tokens[:30])
+    results = []
+    for sizes in ([len(tokens) - 30], [1] * (len(tokens) - 30), [5, 1, 2, len(tokens) - 38]):
+        runner = trunk.fork()
+        evict_front(runner, count)
+        results.append(outcome(runner, list(golden.cut(tokens[30:], sizes))))
+        assert results[-1]["all logits"].shape[0] == len(tokens) - 30
+    assert same_bytes(results[0], results[1]) == []
+    assert same_bytes(results[0], results[2]) == []
