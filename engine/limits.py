@@ -95,7 +95,8 @@ def _append_start(history: History, seq: int, run: Run) -> Limit:
     if refusal is not None:
         return _none(refusal.reason, refusal.expected)
     if run:
-        return Limit(start, start, Reason.OVERLAP, Reason.GAP, start - 1, start)
+        above = Reason.GAP if start < MAX_POSITION else Reason.TOO_LARGE
+        return Limit(start, start, Reason.OVERLAP, above, start - 1, start)
     return Limit(0, MAX_POSITION, Reason.NEGATIVE, Reason.TOO_LARGE, 0, MAX_POSITION)
 
 

@@ -46,9 +46,14 @@ def start(scenario: Scenario) -> History:
     return History.empty(scenario.group_size, scenario.capacity, scenario.window)
 
 
-def replay(scenario: Scenario) -> Replay:
-    """Execute every op. Raises: Malformed when a fail op names a stage that its op lacks."""
-    check_stages(scenario)
+def replay(scenario: Scenario, graph_stages: Collection[str] = ()) -> Replay:
+    """Execute every op.
+
+    Args:
+        graph_stages: names that a fail op may use besides the transaction's stages.
+    Raises: Malformed when a fail op names a stage that its op lacks.
+    """
+    check_stages(scenario, graph_stages)
     history = start(scenario)
     refusals: list[Refusal | None] = []
     histories: list[History] = []
