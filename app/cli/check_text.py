@@ -36,7 +36,7 @@ def report_lines(report: Report) -> Iterator[str]:
     if more > 0:
         yield f"  … and {more} more findings"
     if report.unproved:
-        yield f"  unproved (no progress in the file): {', '.join(report.unproved)}"
+        yield f"  unproved, the file can't show it: {', '.join(report.unproved)}"
     for remark in report.fact("remarks") or ():
         yield f"  note: {remark}"
 
@@ -50,8 +50,11 @@ def verdict_words(report: Report) -> str:
 def sequence_line(sequence: Sequence) -> str:
     if sequence.run is None:
         return f"sequence {sequence.id}: no known positions"
-    text = f"sequence {sequence.id}: positions {span_text(sequence.run)}, {sequence.live} live, "
-    text += f"{sequence.complete_groups} groups and a tail of {sequence.tail}"
+    text = f"sequence {sequence.id}: positions {span_text(sequence.run)}"
+    if not (sequence.complete_groups or sequence.tail or sequence.broken):
+        return text  # only the ends are known
+    text += f", {sequence.live} live, {sequence.complete_groups} groups"
+    text += f" and a tail of {sequence.tail}"
     if sequence.holes:
         text += f", holes {spans_text(sequence.holes)}"
     if sequence.forgotten:

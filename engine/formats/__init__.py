@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import Unreadable
+from engine.formats.kv_events.recorded import is_recorded_stream, read_recorded_stream
+from engine.formats.llama.log_report import is_llama_log, read_llama_log
 from engine.formats.llama.state import is_llama_state, read_llama_state
 from engine.formats.opened import CellMap, Opened, RowNorms
 from engine.formats.options import Options
@@ -49,6 +51,8 @@ READERS: tuple[Reader, ...] = (
     # the first that knows the content reads it
     Reader("llama.cpp state", is_llama_state, read_llama_state),
     Reader("safetensors", is_safetensors, read_tensors),
+    Reader("recorded events", is_recorded_stream, read_recorded_stream),
+    Reader("llama.cpp log", is_llama_log, read_llama_log),
     Reader("pickle", is_pickle, refuse_pickle),
     Reader("another format", is_other, refuse_other),
 )

@@ -91,3 +91,48 @@ def usable_prefix(first: int, reaches: Iterable[Span]) -> Span | None:
         low = max(low, start)
         stop = end if stop is None else min(stop, end)
     return None if stop is None or stop <= low else (first, stop)
+
+
+def survey_ranges(ranges: Iterable[Span], group_size: int) -> Survey:
+    """`survey` of positions given as ascending ranges, none touching: work by range, not position.
+
+    Chains of blocks share prefixes of any length, so their positions are never listed.
+    """
+    live = [span for span in ranges if span[0] < span[1]]
+    if not live:
+        return Survey()
+    first, last = live[0][0], live[-1][1]
+    n_groups = (last - first) // group_size
+    tail_start = first + n_groups * group_size
+    complete = []
+    forgotten: list[Span] = []
+    for start, stop in live:
+        low, high = -((first - start) // group_size), min((stop - first) // group_size, n_groups)
+        if low < high:
+            complete.append((low, high))
+            edges = ((start, first + low * group_size), (first + high * group_size, stop))
+        else:
+            edges = ((start, stop), (stop, stop))
+        forgotten += [(a, min(b, tail_start)) for a, b in edges if a < min(b, tail_start)]
+    return Survey(
+        run=(first, last),
+        live=sum(stop - start for start, stop in live),
+        holes=between(live, first, last),
+        complete_groups=sum(high - low for low, high in complete),
+        broken=between(complete, 0, n_groups),
+        tail=sum(stop - max(start, tail_start) for start, stop in live if stop > tail_start),
+        forgotten=tuple(forgotten),
+        clean_stop=live[0][1],
+    )
+
+
+def between(ranges: Iterable[Span], start: int, stop: int) -> tuple[Span, ...]:
+    """What ascending ranges leave out of `start` to `stop`."""
+    left: list[Span] = []
+    for low, high in ranges:
+        if start < low:
+            left.append((start, low))
+        start = max(start, high)
+    if start < stop:
+        left.append((start, stop))
+    return tuple(left)

@@ -85,3 +85,22 @@ def test_a_named_architecture_shows_the_missing_index() -> None:
     with open_file(FOLDER / "index-hybrid-no-index.seq", options) as opened:
         assert opened.report.to_json()["findings"] == expected["findings"]
         assert opened.report.codes == (Code.TRUNCATED,)
+
+
+LOGS: dict[str, Any] = EXPECTED["logs"]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_logs(name: str) -> None:
+    """Errors in order, and the last snapshots with ranges and with a map."""
+    expected = LOGS[name]
+    with open_file(FOLDER / name) as opened:
+        report = opened.report.to_json()
+    assert report["format"] == "llama.cpp-log"
+    assert report["errors"] == expected.get("errors", [])
+    assert ("inconsistent" in report["findings"]) == bool(expected.get("errors"))
+    if expected["level"] < 2:  # no maps in such a log
+        expected = {**expected, "last_map_positions": None}
+    for field in ("last_minmax", "last_map_positions"):
+        if field in expected:
+            assert report[field] == expected[field]
