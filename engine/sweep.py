@@ -32,6 +32,7 @@ class Variant:
     column: str
     scenario: Scenario
     op_number: int
+    """The varied op; -1 where the last op is meant."""
     must: str
     """`ok` or `rejected: REASON`, from the definition and not from any engine."""
 
@@ -196,7 +197,7 @@ def cut_grid(scenario: Scenario, bound: int = 8) -> Grid:
     columns = tuple(f"and after {j}" for j in range(1, last + 1))
     must = must_give(scenario, append, n, n)
     variants = [
-        Variant(rows[i - 1], columns[j - 1], cut(scenario, append, (i, j)), 0, must)
+        Variant(rows[i - 1], columns[j - 1], cut(scenario, append, (i, j)), -1, must)
         for i in range(1, last + 1)
         for j in range(i, last + 1)
     ]

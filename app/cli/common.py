@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from engine.errors import EngineError
 
@@ -41,15 +43,16 @@ def whole_number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
     return parse
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the target, sync, rename: the target is the old file or the whole new one.
+@contextlib.contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file beside the target, synced and renamed at the end: old content or all of the new.
 
     Raises OSError; the target is then as it was.
     """
     handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o666 & ~_umask())
@@ -57,6 +60,12 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file's content at once, see `atomic_file`."""
+    with atomic_file(path) as file:
+        file.write(content)
 
 
 def _umask() -> int:

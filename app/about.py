@@ -1,0 +1,52 @@
+"""What this program and its libraries are, for captures, reports and `doctor`; no Qt import."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+from importlib import metadata
+
+from engine.snapshot import Snapshot
+
+VERSION = "0.1.0"
+LIBRARIES = ("mlx", "numpy", "PySide6-Essentials")
+
+
+def library_versions() -> dict[str, str]:
+    """Installed versions, without importing anything."""
+    found = {}
+    for name in LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Everything with a version, as reports list it."""
+    return {
+        "Bankflip": VERSION,
+        "Python": platform.python_version(),
+        **library_versions(),
+        "System": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def command_line() -> str:
+    """The command as a person would type it."""
+    return shlex.join(["bankflip", *sys.argv[1:]])
+
+
+def of_session(start: Snapshot, title: str = "", command: str | None = None) -> dict[str, str]:
+    """The `about` of a capture."""
+    words = "; ".join(f"{name} {version}" for name, version in versions().items())
+    return {
+        "title": title,
+        "model": start.model,
+        "backend": start.backend,
+        "exact": start.exact,
+        "versions": words,
+        "command_line": command_line() if command is None else command,
+    }

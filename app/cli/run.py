@@ -1,0 +1,158 @@
+"""`bankflip run`: execute scenarios, compare with what they expect."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from app import about
+from app.cli.common import BACKENDS, UsageError, check_output, make_folder, one_line, whole_number
+from app.play import Played, engine_for, play, to_result
+from app.resources import SCENARIOS
+from engine import cases
+from engine.capture import CaptureWriter
+from engine.errors import Unreadable
+from engine.snapshot import Record
+
+HELP = "execute scenarios and compare with what they expect"
+
+EPILOG = """A scenario is a JSON or TOML file, or the name of one that ships:
+  {names}
+
+examples:
+  bankflip run failed-stage
+  bankflip run my.json --verify --record my.bankflip
+  bankflip run *.json --json --backend cpu"""
+
+
+def shipped() -> dict[str, Path]:
+    """The scenarios that ship, by name."""
+    return {path.stem: path for path in sorted(SCENARIOS.glob("*")) if path.suffix in SUFFIXES}
+
+
+SUFFIXES = (".json", ".toml")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG.format(names=", ".join(shipped()))
+    parser.add_argument("scenarios", metavar="SCENARIO", nargs="+", help="a file or shipped name")
+    parser.add_argument("--json", action="store_true", help="print a list, one object a scenario")
+    parser.add_argument("--record", metavar="F", type=Path, help="write a capture of the session")
+    parser.add_argument("--report", metavar="DIR", type=Path, help="write a report into DIR")
+    add_session_arguments(parser)
+    parser.add_argument(
+        "--verify", action="store_true", help="after each op, compare with a fresh session"
+    )
+    parser.add_argument(
+        "--stop-after", metavar="N", type=whole_number(0), help="execute only the first N ops"
+    )
+    parser.add_argument(
+        "--no-text", action="store_true", help="leave token ids out of the capture and the report"
+    )
+
+
+def add_session_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which device and model execute a scenario."""
+    parser.add_argument(
+        "--backend", choices=BACKENDS, default="auto", help="device of the model (auto)"
+    )
+    parser.add_argument("--model", metavar="DIR", help="model folder or name, for the scenario's")
+
+
+def load(name: str) -> cases.Scenario:
+    """A scenario by path or shipped name. Raises: Malformed, Unreadable, OSError."""
+    path = Path(name)
+    if not path.exists() and name in shipped():
+        path = shipped()[name]
+    if path.is_dir():
+        raise Unreadable(name, "not a scenario", "a file", "a folder")
+    if not path.exists():
+        raise Unreadable(name, "no such file", f"a file or one of {', '.join(shipped())}")
+    return cases.load(path)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Execute every scenario; the status is the worst of them."""
+    if args.record is not None:
+        if len(args.scenarios) > 1:
+            raise UsageError(f"--record takes one scenario, given {len(args.scenarios)}")
+        check_output(args.record)
+    if args.report is not None:
+        make_folder(args.report)
+    status = 0
+    results: list[dict[str, Any]] = []
+    for name in args.scenarios:
+        try:
+            played = execute(name, args)
+        except (Unreadable, OSError) as error:
+            print(f"bankflip run: {one_line(error)}", file=sys.stderr)
+            status = max(status, 2)
+            continue
+        status = max(status, 0 if played.ok else 1)
+        if args.json:
+            results.append(to_result(played))
+        else:
+            print("\n".join(lines(played)))
+        if args.report is not None:
+            folder = args.report if len(args.scenarios) == 1 else args.report / played.scenario.case
+            write_report(played, folder, args)
+    if args.json:
+        print(json.dumps(results, indent=1))
+    return status
+
+
+def execute(name: str, args: argparse.Namespace) -> Played:
+    """Play one scenario, recording it where that was asked for."""
+    scenario = load(name)
+    engine = engine_for(scenario, backend=args.backend, model=args.model, self_check=True)
+    with ExitStack() as stack:
+        record = None
+        if args.record is not None:
+            start = engine.snapshot()
+            facts = about.of_session(start, scenario.title or scenario.case)
+            writer = CaptureWriter(args.record, start, facts, with_text=not args.no_text)
+            record = stack.enter_context(writer).record
+        return play(
+            scenario,
+            engine,
+            verify=args.verify,
+            stop_after=args.stop_after,
+            on_record=record or (lambda record: None),
+        )
+
+
+def write_report(played: Played, folder: Path, args: argparse.Namespace) -> None:
+    """A report on what was just executed."""
+    from app.report.sources import of_played
+    from app.report.write import FORMATS, write
+
+    subject = of_played(played, with_text=not args.no_text)
+    write(subject, make_folder(folder), FORMATS, "light")
+
+
+def lines(played: Played) -> list[str]:
+    """What a person reads."""
+    scenario = played.scenario
+    refused = sum(record.outcome != "ok" for record in played.records)
+    word = "as expected" if played.ok else "NOT as expected"
+    if scenario.expect is None and played.ok:
+        word = "done"
+    if played.stopped:
+        word += f", stopped after {len(played.records)} of {len(scenario.ops)} ops"
+    head = f"{scenario.case}: {word}; {len(played.records)} ops, {refused} refused"
+    found = [f"{head}, {played.flips} flips"]
+    found += [f"  op {r.number} {refusal_words(r)}" for r in played.records if r.outcome != "ok"]
+    return found + [f"  {problem}" for problem in played.mismatches]
+
+
+def refusal_words(record: Record) -> str:
+    """A refusal and its proof in a line."""
+    same = record.digests_before == record.digests_after
+    proof = f"all {len(record.digests_after)} public digests as before" if same else "STATE CHANGED"
+    return f"{record.sentence} [{proof}]"
