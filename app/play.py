@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from engine.checks import run_check
-from engine.opening import builtin_models, open_engine
-
 from engine.cases import Final, Scenario
+from engine.checks import run_check
 from engine.engine import Engine
+from engine.opening import builtin_models, open_engine
 from engine.opjson import to_json
 from engine.ops import Append, Fail, Op, Transaction
 from engine.replay import check_stages, compare, final_entry
@@ -37,6 +36,8 @@ class Played:
     final: tuple[tuple[int, Final], ...]
     mismatches: tuple[str, ...]
     """Sentences: where it differs from what it expects, and what the check after an op found."""
+    stages: tuple[tuple[str, str], ...]
+    """(name, kind) of every stage of the session."""
     stopped: bool
     """True when it was told to stop before its last op."""
 
@@ -149,7 +150,16 @@ def play(
         judged = replace(scenario, ops=ops, expect=expect, final=None)
     results = tuple(record.result for record in records)
     mismatches = (*compare(judged, results, final), *found)
-    return Played(scenario, start, end, tuple(records), final, mismatches, judged is not scenario)
+    return Played(
+        scenario,
+        start,
+        end,
+        tuple(records),
+        final,
+        mismatches,
+        engine.stage_names,
+        stopped=judged is not scenario,
+    )
 
 
 def graph_stages(engine: Engine) -> tuple[str, ...]:

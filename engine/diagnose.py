@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Any
 
 OK, ABSENT, FAILED = "ok", "absent", "failed"
@@ -40,14 +41,15 @@ def backends() -> list[Finding]:
     def one(name: str, found: tuple[str, ...]) -> Finding:
         import mlx.core as mx
 
+        version = metadata.version("mlx")
         if name not in found:
             why = {"metal": "needs macOS on Apple silicon", "cuda": "needs an NVIDIA GPU"}
             return Finding(f"backend {name}", ABSENT, why.get(name, "not found"))
         if name == "cpu":
-            return Finding("backend cpu", OK, f"MLX {mx.__version__} on the CPU")
+            return Finding("backend cpu", OK, f"MLX {version} on the CPU")
         info = mx.device_info() if hasattr(mx, "device_info") else {}
         words = str(info.get("device_name", "a GPU"))
-        return Finding(f"backend {name}", OK, f"MLX {mx.__version__} on {words}")
+        return Finding(f"backend {name}", OK, f"MLX {version} on {words}")
 
     def all_of() -> list[Finding]:
         import metal

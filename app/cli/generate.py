@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from engine.opening import builtin_models, open_engine
 
 from app import about
 from app.cli.common import (
@@ -27,6 +26,7 @@ from app.play import OnRecord, full_json
 from engine.capture import CaptureWriter
 from engine.engine import Engine, append
 from engine.errors import EngineError, Unreadable
+from engine.opening import builtin_models, open_engine
 from engine.snapshot import Record
 
 HELP = "run a model transactionally"

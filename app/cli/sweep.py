@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from engine.checks import run_check
-
 from app.cli.common import check_output, whole_number
 from app.cli.run import add_session_arguments, load
 from app.play import Played, engine_for, play
 from engine.cases import OK, Scenario
+from engine.checks import run_check
 from engine.engine import Engine
 from engine.ops import Append
 from engine.snapshot import Digests, Record

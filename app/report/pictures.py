@@ -18,10 +18,10 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app import theme as themes
 from app.client import Client
+from app.report.scene import Scene
 from app.views import PANELS, PanelSpec
 from app.views.hub import SelectionHub
-from engine.events import Body, StagesChanged
-from engine.snapshot import Record, Snapshot
+from engine.events import StagesChanged
 
 SCALE: Final = 2.0
 SIZES: Final = {
@@ -31,18 +31,6 @@ SIZES: Final = {
     "bottom": QSize(1080, 340),
 }
 """Size of a panel by its place in the window, in device-independent pixels."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What the panels are told, as the engine would tell it."""
-
-    snapshot: Snapshot
-    records: Sequence[Record] = ()
-    shown: Record | None = None
-    """The record to look at; None is the newest state."""
-    events: Sequence[Body] = ()
-    """Further events, such as `SessionOpened`, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +99,7 @@ def build(spec: PanelSpec, client: Client, hub: SelectionHub) -> QWidget:
     ):
         method = getattr(widget, slot, None)
         if method is not None:
-            signal.connect(method)
+            signal.connect(method)  # type: ignore[union-attr]
     assert isinstance(widget, QWidget)
     return widget
 
@@ -125,9 +113,16 @@ def tell(widget: QWidget, client: Client, scene: Scene) -> None:
     focus = scene.shown or (scene.records[-1] if scene.records else None)
     if focus is not None and focus.stages:
         client.receive(0, StagesChanged(focus.txn or 0, focus.stages))
-    client.receive(0, scene.snapshot)
+    if scene.snapshot is not None:
+        client.receive(0, scene.snapshot)
     client.deliver_now()
     client.show(scene.shown)
+    if scene.scenario is not None:
+        client.scenario = scene.scenario
+        client.scenario_opened.emit(scene.scenario)
+    if scene.foreign is not None:
+        client.foreign = scene.foreign
+        client.foreign_opened.emit(scene.foreign)
 
 
 def render(widget: QWidget, size: QSize) -> bytes:
@@ -154,6 +149,6 @@ def png(image: QImage) -> bytes:
     content = QByteArray()
     buffer = QBuffer(content)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(buffer, "PNG")
+    image.save(buffer, b"PNG")
     buffer.close()
     return bytes(content.data())
