@@ -150,7 +150,7 @@ def _pool_groups(element: str) -> Sample:
 
 
 def _index_scores(element: str) -> Sample:
-    arrays = (_normal(element, 3, 2, 8), _normal(element, N // SIZE, 8), *_angles(3))
+    arrays = (_normal("float32", 3, 2, 8), _normal(element, N // SIZE, 8), *_angles(3))
     return arrays, {"n_keys": N, "group_size": SIZE}
 
 
@@ -160,7 +160,7 @@ def _select_groups(_element: str) -> Sample:
 
 
 def _indexed_attention(element: str) -> Sample:
-    queries, keys = _normal(element, 3, 4, 8), _normal(element, N, 2, 8)
+    queries, keys = _normal("float32", 3, 4, 8), _normal(element, N, 2, 8)
     chosen = mx.array([[0, -1], [1, 0], [-1, 1]], mx.int32)
     arrays = (queries, keys, keys * 0.5, *_angles(3), chosen)
     return arrays, {"group_size": SIZE}

@@ -71,9 +71,9 @@ def _fold_parts(plan: launch.Launch, target: str, parts: mx.array) -> Any:
 I32 = "int32"
 F32 = "float32"
 STATUS_IN = {"positions": I32, "starts": I32, "anchors": I32}
-SCORES_IN = {"queries": "T", "pooled": "T", "cosines": F32, "sines": F32}
+SCORES_IN = {"queries": F32, "pooled": "T", "cosines": F32, "sines": F32}
 ATTEND_IN = {
-    "queries": "T",
+    "queries": F32,
     "keys": "T",
     "values": "T",
     "cosines": F32,
@@ -95,7 +95,7 @@ KERNELS: Final[dict[str, Kernel]] = {kernel.name: kernel for kernel in (
     Kernel("pool_groups", {"raw": "T"}, {"out": F32}, L.pool_groups, R.pool_groups, 1e-6, strided=True),
     Kernel("index_scores", SCORES_IN, {"out": F32}, L.index_scores, R.index_scores, 4e-6),
     Kernel("select_groups", {"scores": F32}, {"out": I32}, L.select_groups, R.select_groups, 0.0, ()),
-    Kernel("indexed_attention", ATTEND_IN, {"out": "T"}, L.indexed_attention, R.indexed_attention, 4e-6),
+    Kernel("indexed_attention", ATTEND_IN, {"out": F32}, L.indexed_attention, R.indexed_attention, 4e-6),
     Kernel("gdn_step", GDN_IN, GDN_OUT, L.gdn_step, R.gdn_step, 4e-6),
     Kernel("linear", {"x": "T", "weight": "T"}, PARTS, L.linear, R.linear, 4e-6, strided=True, finish=_fold_parts),
     Kernel("expert_linear", EXPERT_IN, PARTS, L.expert_linear, R.expert_linear, 4e-6, strided=True, finish=_fold_parts),

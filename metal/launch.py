@@ -127,7 +127,7 @@ def index_scores(
     params = (n_queries, heads, dim, n_groups, n_keys, pairs, group_size)
     grid = (n_groups, n_queries, 1)
     inputs = (queries, pooled, cosines, sines)
-    return Launch(inputs, params, ((n_queries, n_groups),), ("float32",), grid, 0)
+    return Launch(inputs, params, ((n_queries, n_groups),), ("float32",), grid, 1)
 
 
 def select_groups(scores: Array, *, topk: int) -> Launch:
@@ -167,7 +167,7 @@ def indexed_attention(
     params = (n_queries, heads, kv_heads, dim, n_keys, pairs, topk, group_size)
     inputs = (queries, keys, values, cosines, sines, chosen)
     shapes = ((n_queries, heads, dim),)
-    return Launch(inputs, params, shapes, ("T",), (dim, heads, n_queries), 0)
+    return Launch(inputs, params, shapes, ("float32",), (dim, heads, n_queries), 1)
 
 
 def gdn_step(

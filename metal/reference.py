@@ -153,7 +153,7 @@ def index_scores(
     n_queries, n_groups = queries.shape[0], pooled.shape[0]
     first = mx.arange(n_groups) * group_size
     keys = rotate(pooled.astype(mx.float32), cosines[first], sines[first])
-    dots = mx.einsum("qhd,gd->qhg", queries.astype(mx.float32), keys)
+    dots = mx.einsum("qhd,gd->qhg", queries, keys)
     scores = mx.maximum(dots, 0.0).sum(axis=1)
     rows = mx.arange(n_keys - n_queries, n_keys)[:, None]
     return mx.where(first[None] + group_size <= rows + 1, scores, -mx.inf)
@@ -182,19 +182,19 @@ def indexed_attention(
     *,
     group_size: int,
 ) -> mx.array:
-    """Attention over the chosen groups and the tail, [n_queries, heads, dim] of queries' type."""
+    """Attention over the chosen groups and the tail, float32 [n_queries, heads, dim]."""
     n_queries, heads, dim = queries.shape
     n_keys, kv_heads, _ = keys.shape
     turned = rotate(keys.astype(mx.float32), cosines[:, None], sines[:, None])
     share = heads // kv_heads
-    grouped = queries.astype(mx.float32).reshape(n_queries, kv_heads, share, dim)
+    grouped = queries.reshape(n_queries, kv_heads, share, dim)
     scores = mx.einsum("qksd,rkd->qksr", grouped, turned) / math.sqrt(dim)
     visible = visible_rows(chosen, n_keys, n_queries, group_size)[:, None, None, :]
     seen = mx.any(visible, axis=-1, keepdims=True)
     weights = mx.softmax(mx.where(visible, scores, mx.where(seen, -mx.inf, 0.0)), axis=-1)
     mixed = mx.einsum("qksr,rkd->qksd", weights, values.astype(mx.float32))
     mixed = mx.where(seen, mixed, 0.0)
-    return mixed.reshape(n_queries, heads, dim).astype(queries.dtype)
+    return mixed.reshape(n_queries, heads, dim)
 
 
 def visible_rows(chosen: mx.array, n_keys: int, n_queries: int, group_size: int) -> mx.array:

@@ -62,9 +62,32 @@ def query_angles(step: Step) -> Angles:
 
 def attend(step: Step, layer: int) -> None:
     """Attention output [R, H], injected into the streams."""
-    c, p = step.model.config, f"layer.{layer}.qsa."
+    p = f"layer.{layer}.qsa."
     w = step.model.layers[layer].qsa
     assert w is not None
+    attend_rows = _in_place if step.model.backend.reads_in_place else _in_lists
+    mixed, out = attend_rows(step, layer)
+    gate = mx.sigmoid(step.values[p + "gate"].astype(mx.float32))
+    gated = (out * gate).reshape(step.n_rows, -1).astype(step.model.dtype)
+    block = step.model.backend.linear(gated, w.out)
+    step.values |= {p + "mixed": mixed, f"layer.{layer}.mixer_out": block}
+    inject(step, f"layer.{layer}.mixer_inject", block)
+
+
+def _in_place(step: Step, layer: int) -> tuple[mx.array, mx.array]:
+    """The chunk's rows [T, Hq, D] and the same padded, by a kernel that reads K and V as stored."""
+    c, p, backend = step.model.config, f"layer.{layer}.qsa.", step.model.backend
+    n = step.n_live
+    cos, sin = step.model.rotary.table(step.first_position, 1, n)
+    k, v = (step.state.rows("qsa.kv", layer, part, 0, n) for part in ("k", "v"))
+    q, groups = step.live(step.values[p + "q"]), step.live(step.values[p + "groups"])
+    mixed = backend.attend(q, k, v, (cos[:n], sin[:n]), groups, c.group_size)
+    return mixed, step.pad(mixed)
+
+
+def _in_lists(step: Step, layer: int) -> tuple[mx.array, mx.array]:
+    """The query rows [Q, Hq, D] and the same padded, each row with a gathered list of keys."""
+    c, p = step.model.config, f"layer.{layer}.qsa."
     index, seen = visible(step, step.values[p + "groups"])
     q = step.values[p + "q"][step.queries] / math.sqrt(c.head_dim)
     rows = step.model.backend.query_rows
@@ -78,11 +101,7 @@ def attend(step: Step, layer: int) -> None:
     mixed = parts[0] if len(parts) == 1 else mx.concatenate(parts)
     outside = (step.queries.start, step.n_rows - step.queries.stop)
     out = mx.pad(mixed, [outside, (0, 0), (0, 0)]) if any(outside) else mixed
-    gate = mx.sigmoid(step.values[p + "gate"].astype(mx.float32))
-    gated = (out * gate).reshape(step.n_rows, -1).astype(step.model.dtype)
-    block = step.model.backend.linear(gated, w.out)
-    step.values |= {p + "mixed": mixed, f"layer.{layer}.mixer_out": block}
-    inject(step, f"layer.{layer}.mixer_inject", block)
+    return mixed, out
 
 
 def visible(step: Step, groups: mx.array) -> tuple[mx.array, mx.array]:

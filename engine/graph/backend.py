@@ -17,10 +17,9 @@ os.environ.setdefault("MLX_ENABLE_TF32", "0")
 import mlx.core as mx
 
 from engine.errors import InvariantBroken
+from metal import available
 from metal import run as kernel
-from metal.status import StatusBit
 
-KERNEL_DEVICES: Final = ("metal", "cuda")
 GROUP_BLOCK: Final = 64
 """Groups in one product of index scores."""
 MAX_SCORE_ELEMENTS: Final = 1 << 24
@@ -36,6 +35,16 @@ class Backend:
     """Rows of one product; a token always stands in row consumed % tile_rows."""
     query_rows: int = 4
     """Rows of one attention call; divides `tile_rows`."""
+
+    @property
+    def reads_in_place(self) -> bool:
+        """Whether attention reads keys and values as they are stored (`attend`), without lists."""
+        return False
+
+    @property
+    def kernels(self) -> str:
+        """The target of `metal.run`: this device, or the references where MLX sees no such one."""
+        return self.name if self.name in available() else "cpu"
 
     def prepare(self, weight: mx.array) -> mx.array:
         """[..., N, K] as stored to [..., K, N] as `linear` wants it.
@@ -158,15 +167,41 @@ class Backend:
         Returns: uint32 of shape (); bits as in `metal.status`.
         """
         n = cells.shape[0]
-        torn = mx.any(cells[1:] != cells[:-1] + 1)
-        heads = mx.arange(anchor, anchor + n, group_size, dtype=mx.int32)
-        moved = mx.any(cells[::group_size] != heads)
-        short = cells[-1] != anchor + n - 1
-        faults = {StatusBit.HOLE: torn, StatusBit.ANCHOR: moved, StatusBit.FRONTIER: short}
-        word = mx.array(0, mx.uint32)
-        for bit, found in faults.items():
-            word = word + found.astype(mx.uint32) * int(bit)
-        return word
+        complete = n // group_size * group_size
+        starts = mx.arange(0, complete, group_size, dtype=mx.int32)
+        word, _ = kernel(
+            "group_status",
+            cells,
+            starts,
+            starts + anchor,
+            tail_start=complete,
+            frontier=anchor + n - 1,
+            group_size=group_size,
+            backend=self.kernels,
+        )
+        return word.reshape(())  # type: ignore[no-any-return]
+
+    def attend(
+        self,
+        q: mx.array,
+        k: mx.array,
+        v: mx.array,
+        angles: tuple[mx.array, mx.array],
+        groups: mx.array,
+        group_size: int,
+    ) -> mx.array:
+        """Attention of the last T live tokens over their groups and tails, read in place.
+
+        Args:
+            q: [T, Hq, D] float32, rotated, not scaled. k, v: [n_live, Hkv, D], k not rotated.
+            angles: of every live position. groups: [T, topk] int32, others than complete ignored.
+        Returns: [T, Hq, D] float32.
+        """
+        arrays = (q, k, v, *angles, groups)
+        out: mx.array = kernel(
+            "indexed_attention", *arrays, group_size=group_size, backend=self.kernels
+        )
+        return out
 
 
 class DeviceBackend(Backend):
@@ -222,23 +257,6 @@ class DeviceBackend(Backend):
             tiles.append(mx.concatenate(blocks, axis=-1))
         return mx.concatenate(tiles)
 
-    def group_status(self, cells: mx.array, anchor: int, group_size: int) -> mx.array:
-        if self.name not in KERNEL_DEVICES:
-            return Backend.group_status(self, cells, anchor, group_size)
-        complete = cells.shape[0] // group_size * group_size
-        starts = mx.arange(0, complete, group_size, dtype=mx.int32)
-        word: mx.array = kernel(
-            "group_status",
-            cells,
-            starts,
-            starts + anchor,
-            tail_start=complete,
-            frontier=anchor + cells.shape[0] - 1,
-            group_size=group_size,
-            backend=self.name,
-        )[0]
-        return word.reshape(())
-
     def attention(self, q: mx.array, k: mx.array, v: mx.array, seen: mx.array) -> mx.array:
         rows = self.query_rows
         tiles = [
@@ -251,24 +269,39 @@ class DeviceBackend(Backend):
 
 
 class FixedOrderBackend(DeviceBackend):
-    """A GPU whose library products are not exact in tiles: kernels with one order of sums."""
+    """Kernels that give each row by itself, in one order of sums: rows need no tiles.
+
+    For a GPU whose library products are not exact in tiles. The name is the kernels' target.
+    """
 
     __slots__ = ()
 
+    @property
+    def reads_in_place(self) -> bool:
+        return True
+
     def prepare(self, weight: mx.array) -> mx.array:
-        return mx.contiguous(weight)
+        return mx.contiguous(weight.swapaxes(-1, -2))
 
     def linear(self, x: mx.array, weight: mx.array) -> mx.array:
-        self.n_tiles(x)
-        product: mx.array = kernel("linear", x, weight, backend=self.name)
+        product: mx.array = kernel("linear", x, weight.swapaxes(-1, -2), backend=self.name)
         return product
 
     def expert_linear(self, x: mx.array, weight: mx.array, experts: mx.array) -> mx.array:
         n, k = experts.shape
         rows = mx.broadcast_to(x, (n, k, x.shape[-1])).reshape(n * k, -1)
-        chosen = experts.astype(mx.int32).reshape(-1)
-        product: mx.array = kernel("expert_linear", rows, weight, chosen, backend=self.name)
-        return product.reshape(n, k, -1)
+        numbers = experts.reshape(-1).astype(mx.int32)
+        out = kernel("expert_linear", rows, weight.swapaxes(-1, -2), numbers, backend=self.name)
+        return out.reshape(n, k, -1)  # type: ignore[no-any-return]
+
+    def index_scores(self, q: mx.array, pooled: mx.array) -> mx.array:
+        # groups of one row that all lie before the queries, and no rotation: scores of all
+        n_keys = q.shape[0] + pooled.shape[0]
+        still = mx.zeros((n_keys, 0))
+        scores: mx.array = kernel(
+            "index_scores", q, pooled, still, still, n_keys=n_keys, group_size=1, backend=self.name
+        )
+        return scores
 
     def delta_rule(
         self,
@@ -285,7 +318,7 @@ class FixedOrderBackend(DeviceBackend):
 
 def fixed_order(backend: Backend) -> Backend:
     """The same device with products in one fixed order of sums."""
-    return FixedOrderBackend(backend.name, backend.tile_rows, backend.query_rows)
+    return FixedOrderBackend(backend.name, tile_rows=1, query_rows=1)
 
 
 def backend_for(name: str = "auto") -> Backend:

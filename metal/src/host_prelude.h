@@ -21,39 +21,9 @@ static inline To as_type(From value) {
     return out;
 }
 
-// float32 to 16 bits, to nearest, ties to even; FRACTION bits of fraction, BIAS of the exponent
-template <int FRACTION, int BIAS>
-static inline uint16_t narrow(float value) {
-    const uint bits = as_type<uint>(value);
-    const uint16_t sign = uint16_t((bits >> 16) & 0x8000u);
-    const uint magnitude = bits & 0x7fffffffu;
-    const uint top = (1u << (15 - FRACTION)) - 1u;
-    if (magnitude > 0x7f800000u) {
-        const uint quiet = (top << FRACTION) | (1u << (FRACTION - 1));
-        return uint16_t(sign | quiet);
-    }
-    if (magnitude == 0x7f800000u) {
-        return uint16_t(sign | (top << FRACTION));
-    }
-    if (magnitude == 0u) {
-        return sign;
-    }
-    const double scaled = std::fabs(double(value));
-    int exponent = 0;
-    std::frexp(scaled, &exponent);
-    const int lowest = 2 - BIAS;
-    const int shift = FRACTION + 1 - (exponent > lowest ? exponent : lowest);
-    const double units = std::nearbyint(std::ldexp(scaled, shift));
-    const int raised = exponent > lowest ? exponent - lowest : 0;
-    const double packed = units + double(raised) * double(1 << FRACTION);
-    const double ceiling = double(top) * double(1 << FRACTION);
-    return uint16_t(sign | uint16_t(packed < ceiling ? packed : ceiling));
-}
-
+// 16-bit floats are read here and copied, never made: every sum is float32
 struct bfloat16_t {
     uint16_t bits;
-    bfloat16_t() = default;
-    explicit bfloat16_t(float value) : bits(narrow<7, 127>(value)) {}
     explicit operator float() const {
         return as_type<float>(uint(bits) << 16);
     }
@@ -61,8 +31,6 @@ struct bfloat16_t {
 
 struct float16_t {
     uint16_t bits;
-    float16_t() = default;
-    explicit float16_t(float value) : bits(narrow<10, 15>(value)) {}
     explicit operator float() const {
         const int exponent = (bits >> 10) & 31;
         const int fraction = bits & 1023;

@@ -1,6 +1,6 @@
 // index_scores: indexer query heads against the pooled key of every complete group.
 //
-// inputs   queries [n_queries, heads, dim] T, normalised AND rotated
+// inputs   queries float32 [n_queries, heads, dim], normalised AND rotated
 //          pooled  [n_groups, dim] T, normalised, NOT rotated
 //          cosines, sines float32 [n_keys, pairs], row i for the i-th live position
 // params   0 n_queries, 1 heads, 2 dim, 3 n_groups, 4 n_keys, 5 pairs (0: no rotation),
@@ -43,11 +43,11 @@ for (int head = 0; head < heads; ++head) {
         const float sine = sines[angle_at + i];
         const float turned_low = metal::fma(low, cosine, -(high * sine));
         const float turned_high = metal::fma(high, cosine, low * sine);
-        dot = metal::fma(float(queries[query_at + i]), turned_low, dot);
-        dot = metal::fma(float(queries[query_at + i + pairs]), turned_high, dot);
+        dot = metal::fma(queries[query_at + i], turned_low, dot);
+        dot = metal::fma(queries[query_at + i + pairs], turned_high, dot);
     }
     for (int i = 2 * pairs; i < dim; ++i) {
-        dot = metal::fma(float(queries[query_at + i]), float(pooled[key_at + i]), dot);
+        dot = metal::fma(queries[query_at + i], float(pooled[key_at + i]), dot);
     }
     total += dot <= 0.0f ? 0.0f : dot; // keeps NaN, which max() would hide
 }

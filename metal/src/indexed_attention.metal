@@ -1,12 +1,12 @@
 // indexed_attention: attention of every query over its chosen groups and its raw tail.
 //
-// inputs   queries [n_queries, heads, dim] T, normalised AND rotated
+// inputs   queries float32 [n_queries, heads, dim], normalised AND rotated
 //          keys    [n_keys, kv_heads, dim] T, normalised, NOT rotated; values the same shape
 //          cosines, sines float32 [n_keys, pairs], row i for the i-th live position
 //          chosen  int32 [n_queries, topk], numbers of complete groups, -1 for an empty slot
 // params   0 n_queries, 1 heads, 2 kv_heads, 3 dim, 4 n_keys, 5 pairs (0: no rotation),
 //          6 topk, 7 group_size
-// output   out [n_queries, heads, dim] T; 0 where a query sees nothing
+// output   out float32 [n_queries, heads, dim]; 0 where a query sees nothing
 // grid     x: dim, y: heads, z: n_queries
 // Query t stands at live row n_keys - n_queries + t. It sees the groups in slot order, the rows of
 // a group upwards, then the tail upwards: softmax is built online in that one order. Query head j
@@ -58,11 +58,11 @@ for (int slot = 0; slot <= topk; ++slot) {
             const float sine = sines[angle_at + i];
             const float turned_low = metal::fma(low, cosine, -(high * sine));
             const float turned_high = metal::fma(high, cosine, low * sine);
-            dot = metal::fma(float(queries[query_at + i]), turned_low, dot);
-            dot = metal::fma(float(queries[query_at + i + pairs]), turned_high, dot);
+            dot = metal::fma(queries[query_at + i], turned_low, dot);
+            dot = metal::fma(queries[query_at + i + pairs], turned_high, dot);
         }
         for (int i = 2 * pairs; i < dim; ++i) {
-            dot = metal::fma(float(queries[query_at + i]), float(keys[key_at + i]), dot);
+            dot = metal::fma(queries[query_at + i], float(keys[key_at + i]), dot);
         }
         const float score = metal::fma(dot, scale, 0.0f); // by name, so no later sum fuses it
         const float value = float(values[key_at + channel]);
@@ -81,4 +81,4 @@ for (int slot = 0; slot <= topk; ++slot) {
         }
     }
 }
-out[query_at + channel] = T(any ? mix / weight : 0.0f);
+out[query_at + channel] = any ? mix / weight : 0.0f;

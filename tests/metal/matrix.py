@@ -249,7 +249,7 @@ def index_scores(element: str) -> Iterator[Case]:
             for n_keys in around(1, size, 3 * size):
                 for n_queries in {min(1, n_keys), min(3, n_keys), n_keys}:
                     n_groups = n_keys // size
-                    queries = typed(rng.normal(size=(n_queries, heads, dim)), element)
+                    queries = typed(rng.normal(size=(n_queries, heads, dim)), "float32")
                     pooled = typed(rng.normal(size=(n_groups, dim)), element)
                     cosines, sines = angles(rng, n_keys, pairs)
                     params = {"n_keys": n_keys, "group_size": size}
@@ -305,7 +305,7 @@ def attention_case(
     size: int,
 ) -> Case:
     heads, kv_heads, dim, pairs = shape
-    queries = typed(rng.normal(size=(n_queries, heads, dim)), element)
+    queries = typed(rng.normal(size=(n_queries, heads, dim)), "float32")
     keys = typed(rng.normal(size=(n_keys, kv_heads, dim)), element)
     values = typed(rng.normal(size=(n_keys, kv_heads, dim)), element)
     cosines, sines = angles(rng, n_keys, pairs)

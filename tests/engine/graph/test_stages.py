@@ -111,7 +111,7 @@ def test_ids_outside_of_the_vocabulary_are_a_structural_failure(name: str) -> No
 HOLES: list[tuple[str, list[int], int, StatusBit]] = [
     ("hole in the tail", [0, 1, 2, 3, 4, 6], 0, StatusBit.HOLE),
     ("hole at a group's border", [0, 1, 2, 3, 5, 6, 7, 8, 9], 0, StatusBit.HOLE),
-    ("position twice", [0, 1, 2, 3, 4, 4], 0, StatusBit.HOLE),
+    ("position twice", [0, 1, 2, 3, 4, 4], 0, StatusBit.TWICE),
     ("backwards", [5, 4, 3, 2, 1, 0], 0, StatusBit.HOLE),
     ("all one later", [1, 2, 3, 4, 5, 6], 0, StatusBit.ANCHOR),
     ("all one earlier", [8, 9, 10, 11, 12], 9, StatusBit.ANCHOR),
