@@ -284,6 +284,7 @@ class FixedOrderBackend(DeviceBackend):
         return mx.contiguous(weight.swapaxes(-1, -2))
 
     def linear(self, x: mx.array, weight: mx.array) -> mx.array:
+        self.n_tiles(x)
         product: mx.array = kernel("linear", x, weight.swapaxes(-1, -2), backend=self.name)
         return product
 
