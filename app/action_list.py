@@ -63,7 +63,7 @@ EDIT = (
     _a("edit.copy_json", "Copy as JSON", "Copy the selection and its sequence as JSON", "Edit", "copy_json", "Ctrl+Shift+C"),
     _a("edit.deselect", "Select nothing", "Clear the selection", "Edit", "clear_selection", "Esc"),
     _a("edit.all", "Select the whole run", "Select every live position of the sequence", "Edit", "select_run", "Ctrl+A"),
-    _a("edit.ops", "Edit ops", "Go to the panel with append, evict, rewind, shift, fork and the others", "Edit", "go_to_panel", "Ctrl+U", icon="edit", argument="edit", split=True),
+    _a("edit.ops", "Edit ops", "Go to the panel with append, evict, rewind, shift, fork and the others", "Edit", "go_to_panel", "Ctrl+U", icon="edit", argument="edits", split=True),
 )  # fmt: skip
 
 VIEW = (

@@ -19,8 +19,7 @@ class PanelSpec:
     target: str
     """`module:Class`, imported when the window is built."""
     area: str
-    """`centre`, `left`, `right` or `bottom`; docks of one area are tabbed in this order, except
-    that `right` and `centre` stack."""
+    """`top`, `left`, `right`, `centre` (under the run map) or `bottom`."""
     tooltip: str
     tab: str = ""
     """Panels of one area with the same word share one stack of tabs."""
@@ -31,8 +30,15 @@ PANELS: tuple[PanelSpec, ...] = (
         "pipeline",
         "Pipeline",
         "app.views.pipeline:PipelinePanel",
-        "centre",
+        "top",
         "Stages of the transaction, with state and time; right click to make one fail",
+    ),
+    PanelSpec(
+        "cells",
+        "Cells",
+        "app.views.cell_panel:CellPanel",
+        "centre",
+        "Physical cells: where each position lies, what is shared and what is left over",
     ),
     PanelSpec(
         "inspector",
@@ -56,7 +62,7 @@ PANELS: tuple[PanelSpec, ...] = (
         "app.views.faults:FaultPanel",
         "right",
         "Make a stage fail, and see the proof that nothing was published",
-        "banks",
+        "inspect",
     ),
     PanelSpec(
         "limits",
@@ -64,7 +70,7 @@ PANELS: tuple[PanelSpec, ...] = (
         "app.views.limits:LimitsPanel",
         "right",
         "How far each op may go from here, and why not further",
-        "banks",
+        "inspect",
     ),
     PanelSpec(
         "journal",
@@ -80,7 +86,7 @@ PANELS: tuple[PanelSpec, ...] = (
         "app.views.edits:EditPanel",
         "right",
         "Append, evict, rewind, shift and more on the selected range; try before doing",
-        "banks",
+        "inspect",
     ),
     PanelSpec(
         "problems",
@@ -128,7 +134,7 @@ PANELS: tuple[PanelSpec, ...] = (
         "app.views.tensor:TensorPanel",
         "right",
         "Heat map of an owner's array: public, private, difference",
-        "tensor",
+        "banks",
     ),
     PanelSpec(
         "logits",
@@ -136,7 +142,7 @@ PANELS: tuple[PanelSpec, ...] = (
         "app.views.logits:LogitsPanel",
         "right",
         "The likeliest next tokens of the selected sequence",
-        "tensor",
+        "banks",
     ),
     PanelSpec(
         "findings",

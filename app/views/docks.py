@@ -104,10 +104,12 @@ class Docks:
                 self.window.splitDockWidget(above[side], first, Qt.Orientation.Vertical)
             else:
                 self.window.addDockWidget(side, first)
-            for before, id in itertools.pairwise(stack):
-                self.window.tabifyDockWidget(self.docks[before], self.docks[id])
             above.setdefault(side, first)
             previous = first
+        # only now: a dock that is split off a tabbed one becomes one more tab
+        for stack in self.stacks(area):
+            for before, id in itertools.pairwise(stack):
+                self.window.tabifyDockWidget(self.docks[before], self.docks[id])
 
     def _size(self) -> None:
         """Sizes that fit the default window; Qt shares what is over."""

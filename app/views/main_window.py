@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from PySide6.QtCore import QEvent, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QActionGroup, QCloseEvent, QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
@@ -61,11 +61,13 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self.mode = "inspect"
         self._pending_scenario = None
         self._feed_on_open = False
-        self.last_open = None
         self.is_opening = False
         self.capture_reader = CaptureReader(self)
         self.foreign_reader = ForeignReader(self)
         self.setDockNestingEnabled(True)
+        right = Qt.DockWidgetArea.RightDockWidgetArea
+        self.setCorner(Qt.Corner.TopRightCorner, right)
+        self.setCorner(Qt.Corner.BottomRightCorner, right)
         self.setAcceptDrops(True)
         self.actions_ = Actions(self)
         self._build_centre()

@@ -28,6 +28,40 @@ from app.views.run_overview import RunOverview
 from engine.snapshot import Record, SequenceView, Snapshot
 
 
+class Refused(QWidget):
+    """The refused attempt that is drawn as a hole, in words."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("Refused attempt"))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        self.sign, self.words = QLabel(), QLabel()
+        self.sign.setAccessibleName(self.tr("Refused"))
+        self.words.setAccessibleName(self.tr("Why it was refused"))
+        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        row.addWidget(self.sign)
+        row.addWidget(self.words, 1)
+        self.hide()
+        self._paint()
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence; nothing where it is empty."""
+        self.setVisible(bool(sentence))
+        self.words.setText(self.tr("Refused: ") + sentence)
+        self.words.setToolTip(sentence)
+
+    def _paint(self) -> None:
+        self.sign.setPixmap(theme.icon("hole", "hole").pixmap(16, 16))
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.PaletteChange:
+            self._paint()
+        super().changeEvent(event)
+
+
 class RunPanel(QWidget):
     """The centre of the window."""
 
@@ -74,10 +108,7 @@ class RunPanel(QWidget):
         layout.addLayout(head)
         self.overview = RunOverview()
         layout.addWidget(self.overview)
-        self.refused = QLabel()
-        self.refused.setAccessibleName(self.tr("Refused attempt"))
-        self.refused.setWordWrap(True)
-        self.refused.hide()
+        self.refused = Refused()
         layout.addWidget(self.refused)
         self.detail = RunDetail()
         layout.addWidget(self.detail, 1)
@@ -183,9 +214,7 @@ class RunPanel(QWidget):
         self.summary.setText(model.summary(track))
         self.summary.setToolTip(self.summary.text())
         self.legend.set_counts({kind: track.count(kind) for kind in SEGMENT_KINDS})
-        self.refused.setVisible(bool(track.refused))
-        self.refused.setText(self.tr("Refused: ") + track.refused)
-        self.refused.setStyleSheet(f"color: {theme.colour('hole').name()}")
+        self.refused.say(track.refused)
         self._show_selection_here(self.hub.selection, reveal=False)
 
     def view_of(self, seq: int) -> SequenceView | None:
@@ -306,8 +335,3 @@ class RunPanel(QWidget):
             return False
         self.hub.change(None, seq=track.seq, start=found[0], stop=found[1], group=None, cell=None)
         return True
-
-    def changeEvent(self, event: QEvent) -> None:
-        if event.type() == QEvent.Type.PaletteChange and self.refused.isVisible():
-            self.refused.setStyleSheet(f"color: {theme.colour('hole').name()}")
-        super().changeEvent(event)

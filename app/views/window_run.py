@@ -12,6 +12,9 @@ HOLE_START = 100
 class RunCommands:
     """Mixed into the main window."""
 
+    last_open = None
+    """The command that opened the session, for Restart."""
+
     def send(self, command) -> int:
         """Ask the engine; the past is left first, since what is done happens now."""
         self.client.show(None)
