@@ -107,7 +107,8 @@ def play(window: MainWindow) -> None:
 
 def show_work(window: MainWindow) -> None:
     """Chunks that succeed, one made to fail, a hole that is refused, and a chunk in flight."""
-    from engine.commands import ArmFault, Run, StepStage
+    from app.models.goto import made_up
+    from engine.commands import ArmFault, ClearFeed, Feed, Run, StepStage
 
     client = window.client
     client.send(Run(to_position=42))
@@ -118,10 +119,17 @@ def show_work(window: MainWindow) -> None:
     client.ping()
     wait(lambda: client.is_quiet)
     window.append_hole()
-    for _ in range(14):
+    client.send(ClearFeed(0))
+    client.send(Feed(1, made_up(40, seed=7), start=16))
+    client.send(Run(to_position=34))
+    client.ping()
+    wait(lambda: client.is_quiet)
+    for _ in range(20):
         client.send(StepStage())
     client.ping()
     wait(lambda: client.is_quiet)
+    window.run_panel.go_to(39)
+    wait(lambda: True)
 
 
 def wait(done: Callable[[], bool]) -> None:

@@ -126,7 +126,7 @@ def words_at(grid: CellGrid, cell: int) -> str:
         return "no cell"
     code = int(grid.codes[cell])
     if code == LEFTOVER:
-        return f"cell {cell:,}, leftover: holds nothing live"
+        return f"cell {cell:,}, free: holds nothing live"
     if code == Kind.OUTSIDE:
         return f"cell {cell:,}, being written in the private bank"
     text = (

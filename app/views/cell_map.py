@@ -153,7 +153,7 @@ class CellMap(drawing.Drawing):
             return self.tr("no cells")
         if self._cell is not None:
             return self.words(self._cell)
-        return f"{self.grid.n_cells:,} cells, {self.grid.count(LEFTOVER):,} leftover"
+        return f"{self.grid.n_cells:,} cells, {self.grid.count(LEFTOVER):,} free"
 
     def as_text(self) -> str:
         if self.grid is None:

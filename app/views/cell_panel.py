@@ -69,10 +69,10 @@ class CellPanel(QWidget):
         self.map.set_grid(grid)
         live = int((grid.seqs >= 0).sum())
         shared = int((grid.sharing > 1).sum())
-        parts = [f"{snapshot.n_cells:,} cells used", f"{live:,} live"]
+        parts = [f"{snapshot.n_cells:,} cells allocated", f"{live:,} live"]
         parts += [f"{shared:,} shared"] if shared else []
         left = grid.count(LEFTOVER)
-        parts += [f"{left:,} leftover (struck through)"] if left else []
+        parts += [f"{left:,} free or left over (struck through)"] if left else []
         self.words.setText(" · ".join(parts))
         self._set_bar()
         self.show_selection(self.hub.selection, self)

@@ -6,8 +6,15 @@ import importlib
 import itertools
 from collections.abc import Iterable
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtWidgets import (
+    QAbstractScrollArea,
+    QDockWidget,
+    QFrame,
+    QMainWindow,
+    QScrollArea,
+    QWidget,
+)
 
 from app.client import Client
 from app.views import PanelSpec
@@ -48,6 +55,53 @@ def connect_panel(panel: QObject, client: Client, hub: SelectionHub) -> None:
             signal.connect(slot)
 
 
+class Holder(QWidget):
+    """Gives a panel all the room there is and asks for the least that it can do with.
+
+    Without it a scroll area would take the height that wrapped labels would like to have.
+    """
+
+    def __init__(self, panel: QWidget, title: str) -> None:
+        super().__init__()
+        self.setAccessibleName(f"{title}: room")
+        self.panel = panel
+        panel.setParent(self)
+
+    def sizeHint(self) -> QSize:
+        return self.panel.sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return self.panel.minimumSizeHint()
+
+    def resizeEvent(self, event) -> None:
+        self.panel.resize(self.size())
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()
+        return super().event(event)
+
+
+class Shrinkable(QScrollArea):
+    """Lets a dock be smaller than its panel wants; the panel then scrolls."""
+
+    def __init__(self, panel: QWidget, title: str) -> None:
+        super().__init__()
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAccessibleName(f"{title}: scroll area")
+        for part in (self.viewport(), self.horizontalScrollBar(), self.verticalScrollBar()):
+            part.setAccessibleName(f"{title}: scroll area")
+        self.setWidget(Holder(panel, title))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, 80)
+
+    def sizeHint(self) -> QSize:
+        return self.widget().sizeHint()
+
+
 class Docks:
     """All docks of a window, by panel id."""
 
@@ -62,7 +116,8 @@ class Docks:
         dock = QDockWidget(spec.title, self.window)
         dock.setObjectName(f"dock.{spec.id}")
         dock.setAccessibleName(spec.title)
-        dock.setWidget(panel)
+        scrolls_itself = isinstance(panel, QAbstractScrollArea) or spec.id in ("cells", "pipeline")
+        dock.setWidget(panel if scrolls_itself else Shrinkable(panel, spec.title))
         dock.setToolTip(spec.tooltip)
         toggle = dock.toggleViewAction()
         toggle.setObjectName(f"dock.{spec.id}.toggle")
@@ -123,6 +178,8 @@ class Docks:
             first = [self.docks[stack[0]] for stack in self.stacks(area)]
             if first:
                 self._resize(first, int(width * 0.3), Qt.Orientation.Horizontal)
+                shares_of = [int(height * share) for share in (0.36, 0.52, 0.3)][: len(first)]
+                self.window.resizeDocks(first, shares_of, Qt.Orientation.Vertical)
 
     def _resize(self, docks: list[QDockWidget], size: int, way: Qt.Orientation) -> None:
         self.window.resizeDocks(docks, [size] * len(docks), way)

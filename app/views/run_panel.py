@@ -21,6 +21,7 @@ from app.models.selection import Selection
 from app.models.sequences import SEGMENT_KINDS, Kind, Track
 from app.models.tracks import Tracks
 from app.models.writers import Writers
+from app.views.elided import ElidedLabel
 from app.views.hub import SelectionHub
 from app.views.legend import Legend
 from app.views.run_detail import RunDetail
@@ -102,7 +103,6 @@ class RunPanel(QWidget):
         self.sequence.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.summary = self._label(self.tr("Summary of the run"))
         self.summary.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         head.addWidget(self.sequence)
         head.addWidget(self.summary, 1)
         layout.addLayout(head)
@@ -117,7 +117,6 @@ class RunPanel(QWidget):
         self.legend = Legend()
         self.window_words = self._label(self.tr("Part in view"))
         self.window_words.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.window_words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.follow = QToolButton()
         self.follow.setObjectName("run.follow")
         self.follow.setText(self.tr("Follow"))
@@ -131,9 +130,8 @@ class RunPanel(QWidget):
         foot.addWidget(self.follow)
         layout.addLayout(foot)
 
-    def _label(self, name: str) -> QLabel:
-        label = QLabel()
-        label.setAccessibleName(name)
+    def _label(self, name: str) -> ElidedLabel:
+        label = ElidedLabel(name)
         label.setForegroundRole(label.palette().ColorRole.PlaceholderText)
         return label
 
@@ -212,7 +210,6 @@ class RunPanel(QWidget):
             self.refused.hide()
             return
         self.summary.setText(model.summary(track))
-        self.summary.setToolTip(self.summary.text())
         self.legend.set_counts({kind: track.count(kind) for kind in SEGMENT_KINDS})
         self.refused.say(track.refused)
         self._show_selection_here(self.hub.selection, reveal=False)

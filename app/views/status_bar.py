@@ -8,13 +8,13 @@ from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
     QPushButton,
-    QSizePolicy,
     QStatusBar,
     QWidget,
 )
 
 from app import theme
 from app.models.selection import Selection
+from app.views.elided import ElidedLabel
 from engine.events import FeedChanged
 from engine.progress import Progress
 from engine.snapshot import Snapshot
@@ -33,8 +33,7 @@ class StatusBar(QStatusBar):
         self.setAccessibleName(self.tr("Status"))
         self.setSizeGripEnabled(False)
         self.source = self._label(self.tr("Model and backend"))
-        self.pointer = self._label(self.tr("Under the pointer"))
-        self.pointer.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.pointer = ElidedLabel(self.tr("Under the pointer"))
         self.selected = self._label(self.tr("Selection"))
         self.queue = self._label(self.tr("Queue"))
         self.work = QWidget()
