@@ -109,7 +109,7 @@ def make_document(
     document.setDefaultFont(QFont("DejaVu Sans", 9))
     document.setDocumentMargin(0)
     for name, png in pngs.items():
-        image = QImage.fromData(png, b"PNG")
+        image = QImage.fromData(png)
         document.addResource(
             QTextDocument.ResourceType.ImageResource.value, QUrl(f"picture:{name}"), image
         )
