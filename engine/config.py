@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from engine.errors import Malformed, Unreadable
+from engine.terms import GROUP_SIZE
 
 GDN: Final = "linear_attention"
 QSA_NAMES: Final = ("full_attention", "indexed_attention", "qwen_sparse_attention")
@@ -251,10 +252,10 @@ def _rotary(f: _Fields) -> tuple[float, int]:
 
 
 def _indexer(f: _Fields, rotary: int, required: bool) -> tuple[int, int, int, int]:
-    """(heads, width, budget, group size), zeros where no layer needs them."""
+    """(heads, width, budget, group size); nothing but a group size where no layer needs them."""
     keys = ("indexer_n_heads", "indexer_head_dim", "indexer_budget", "indexer_compress_ratio")
     if not required and all(f.data.get(key) is None for key in keys):
-        return 0, 0, 0, 0
+        return 0, 0, 0, GROUP_SIZE
     heads = f.integer(keys[0], None, 1, MAX_SMALL)
     width, budget, ratio = (f.integer(key, None) for key in keys[1:])
     if f.data.get("indexer_kv_heads", 1) != 1:

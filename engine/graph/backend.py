@@ -62,6 +62,8 @@ class Backend:
     def linear(self, x: mx.array, weight: mx.array) -> mx.array:
         """[R, K] rows in whole tiles, times [K, N]; one product a tile. Returns [R, N]."""
         n = self.n_tiles(x)
+        if n == 1:
+            return x @ weight
         inner, outer = weight.shape
         tiles = x.reshape(n, self.tile_rows, inner)
         # three dimensions on both sides, or the library would make one large product of it

@@ -249,3 +249,46 @@ def test_owner_shapes_are_what_the_stages_write(name: str) -> None:
         for s in owner_shapes(read_config(MODELS[name]))
     }
     assert found == expected
+
+
+NO_INDEX = dict.fromkeys(
+    ("indexer_n_heads", "indexer_head_dim", "indexer_budget", "indexer_compress_ratio")
+)
+
+
+@pytest.mark.parametrize(
+    ("kept", "changes"),
+    [
+        ([0, 1, 2], NO_INDEX),
+        ([3], {"ple_layer_ids": [], "eos_token_id": None}),
+        ([3, 3, 0, 1], {"ple_layer_ids": [4]}),
+    ],
+    ids=["without attention", "attention only", "attention first"],
+)
+def test_any_order_of_layers_runs_and_cuts_exactly(
+    kept: list[int], changes: dict[str, object], tmp_path: Path
+) -> None:
+    tensors = {k: v for k, v in stored().items() if ".layers." not in k}
+    for new, old in enumerate(kept):
+        p = f"model.layers.{old}."
+        tensors |= {
+            f"model.layers.{new}.{k.removeprefix(p)}": v
+            for k, v in stored().items()
+            if k.startswith(p)
+        }
+    kinds = json.loads((TINY / "config.json").read_text())["layer_types"]
+    folder = write(
+        tmp_path,
+        tensors,
+        num_hidden_layers=len(kept),
+        layer_types=[kinds[old] for old in kept],
+        **changes,
+    )
+    model = load_model(folder)
+    whole, parts = Runner(model), Runner(model)
+    expected = whole.feed(TOKENS * 3)
+    found = parts.feed_all([[t] for t in TOKENS] + [TOKENS * 2])
+    assert np.isfinite(expected).all()
+    assert found.tobytes() == expected.tobytes()
+    a, b = whole.state.arrays(), parts.state.arrays()
+    assert [k for k in a if a[k].tobytes() != b[k].tobytes()] == []
