@@ -6,8 +6,7 @@ in milliseconds; a row's sentence is made when it is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -52,14 +51,6 @@ NUMBERS = (
 NO_NUMBER = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Codes and numbers of a piece of the journal, all of one length."""
-
-    numbers: dict[str, npt.NDArray[np.int64]]
-    codes: dict[str, npt.NDArray[np.int32]]
-
-
 class Journal:
     """Columns of all records so far; grows at the end only."""
 
@@ -71,6 +62,33 @@ class Journal:
         self._codes = {name: np.empty(0, np.int32) for name in WORDS}
         self._length = 0
         self.catch_up()
+
+    @classmethod
+    def of_columns(
+        cls,
+        records: Sequence[Record],
+        numbers: Mapping[str, npt.NDArray[np.int64]],
+        codes: Mapping[str, npt.NDArray[np.int32]],
+        words: Mapping[str, Sequence[str]],
+    ) -> Journal:
+        """A journal whose columns are known already, as a capture file has them.
+
+        Args:
+            records: read one at a time, when a row is looked at.
+            numbers: columns of `NUMBERS`, each as long as `records`; absent ones are -1.
+            codes: columns of `WORDS` as indices into `words`; absent ones are empty words.
+        """
+        journal = cls()
+        journal.records, journal._length = records, len(records)
+        for name in NUMBERS:
+            empty = np.full(len(records), NO_NUMBER, np.int64)
+            journal._numbers[name] = np.asarray(numbers.get(name, empty), np.int64)
+        for name in WORDS:
+            none = np.zeros(len(records), np.int32)
+            journal._codes[name] = np.asarray(codes.get(name, none), np.int32)
+            if name in words:
+                journal.vocabulary[name] = {word: code for code, word in enumerate(words[name])}
+        return journal
 
     def __len__(self) -> int:
         return self._length
