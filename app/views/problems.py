@@ -74,6 +74,7 @@ class ProblemsPanel(Panel):
         self.view.setVisible(first is not None)
         self.go.setVisible(first is not None and first.jump is not None)
         self.clear.setVisible(first is not None)
+        self.view.set_table(self.problems.table())
         if first is None:
             self.mark.show_glyph("tick" if all(self.problems.checks.values()) else "", "done")
             set_text(self.first, self.problems.empty_words(), "text2")
@@ -82,7 +83,6 @@ class ProblemsPanel(Panel):
         self.mark.show_glyph(glyph, role)
         more = f" · {self.problems.n_more:,} more not kept" if self.problems.n_more else ""
         set_text(self.first, f"First: {first.sentence}{_sides(first)}{more}", "text")
-        self.view.set_table(self.problems.table())
 
     def go_first(self) -> None:
         """Go to where the first error is."""

@@ -1,0 +1,81 @@
+"""Reports of foreign state as tables."""
+
+from __future__ import annotations
+
+from app.models import findings
+
+TORN = {
+    "file": "torn.safetensors",
+    "format": "mlx-lm",
+    "verdict": "torn",
+    "findings": ["torn", "hole"],
+    "reason": "layers 0 and 1 end at 31, layers 2 and 3 at 15",
+    "detail": None,
+    "unproved": ["layer.9"],
+    "sequences": [
+        {
+            "id": 0,
+            "run": [0, 31],
+            "usable": [0, 15],
+            "live": 30,
+            "holes": [[12, 13]],
+            "duplicates": [],
+            "complete_groups": 8,
+            "broken": [3],
+            "tail": 0,
+            "forgotten": [[12, 15]],
+            "parts": [
+                {"name": "layer.0", "role": "attention", "class": "KVCache", "run": [0, 31],
+                 "live": 30, "holes": [[12, 13]], "evicted": [], "non_finite": [], "stale": []},
+                {"name": "layer.2", "role": "attention", "class": "KVCache", "run": [0, 15],
+                 "live": 16, "holes": [], "evicted": [], "non_finite": [], "stale": []},
+            ],
+        }
+    ],
+}  # fmt: skip
+
+
+def test_verdict_in_one_sentence():
+    assert findings.verdict(TORN) == ("torn: layers 0 and 1 end at 31, layers 2 and 3 at 15", False)
+    assert findings.verdict({"verdict": "ok", "format": "mlx-lm", "sequences": []}) == (
+        "Sound: mlx-lm, 0 sequences",
+        True,
+    )
+
+
+def test_findings_lead_to_positions():
+    table = findings.finding_table(TORN)
+    rows = [(r.cells[0].text, r.cells[2].text, r.jump and r.jump.positions) for r in table.rows]
+    assert rows == [
+        ("torn", "–", (15, 16)),
+        ("hole", "–", (12, 14)),
+        ("hole", "12 – 13", (12, 14)),
+        ("forgotten", "12 – 15", (12, 16)),
+        ("broken group", "g3", None),
+        ("unproved", "–", None),
+    ]
+
+
+def test_parts_stand_against_the_run():
+    rows = findings.part_table(TORN).rows
+    assert [row.cells[1].text for row in rows] == ["whole run", "layer.0", "layer.2"]
+    assert rows[0].cells[6].text == "usable 0 – 15"
+    assert rows[1].cells[6].text == "reaches the end"
+    assert rows[1].cells[7].text == "hole 12 – 13"
+    assert rows[2].cells[6].text == "behind by 16"
+
+
+def test_unreadable_files_have_no_parts():
+    report = {"file": "x", "format": None, "verdict": "unreadable", "findings": ["unreadable"],
+              "reason": "wrong magic", "sequences": []}  # fmt: skip
+    assert findings.verdict(report) == ("unreadable: wrong magic", False)
+    assert findings.part_table(report).n_rows == 0
+    assert findings.finding_table(report).n_rows == 1
+
+
+def test_every_finding_of_the_format_is_explained():
+    ordered = (
+        "unreadable truncated undecodable missing inconsistent non_finite torn index_drift "
+        "swa_drift recurrent_drift duplicate step hole lost_events unknown_parent"
+    )
+    assert list(findings.WORDS) == ordered.split()
