@@ -11,8 +11,9 @@ import numpy as np
 
 from engine.formats.kv_events.chains import Chain, parent_key
 from engine.formats.kv_events.messages import Batch, Undecodable, decode
-from engine.formats.kv_events.publisher import Name, Publisher
+from engine.formats.kv_events.publisher import Publisher
 from engine.formats.kv_events.report import report_of
+from engine.formats.kv_events.streams import Streams
 from engine.formats.opened import CellMap, Opened, no_norms
 from engine.formats.options import Options
 from engine.formats.report import Code, Finding
@@ -21,7 +22,6 @@ from engine.formats.source import Source
 HEAD_BYTES = 1 << 16
 END_MARKERS = (-1, 2**64 - 1)
 LINES_NAMED = 64
-MAX_PUBLISHERS = 1024
 
 
 def is_recorded_stream(source: Source) -> bool:
@@ -32,25 +32,19 @@ def is_recorded_stream(source: Source) -> bool:
 
 def read_recorded_stream(source: Source, options: Options) -> Opened:
     """Report of a recorded stream."""
-    publishers: dict[tuple[Name, int | None], Publisher] = {}
+    streams = Streams(options.last_copy_only)
     findings: list[Finding] = []
     for offset, line, whole in lines(source):
         record = record_of(line)
         if record is None:
             findings += bad_line(offset, line, whole, len(findings))
         elif record["seq"] not in END_MARKERS:
-            feed(publishers, record, options)
-    for publisher in publishers.values():
+            feed(streams, record)
+    publishers = streams.ordered()
+    for publisher in publishers:
         publisher.give_up()
-    ordered = [publishers[key] for key in sorted(publishers, key=order)]
-    report, shown = report_of(str(source.path), ordered, options.group_size, findings)
+    report, shown = report_of(str(source.path), publishers, options.group_size, findings)
     return Opened(report, source, Blocks(shown).cells, no_norms)
-
-
-def order(key: tuple[Name, int | None]) -> tuple[bool, int, str, int]:
-    """Ports by number, then names, then ranks."""
-    port, rank = key
-    return not isinstance(port, int), port if isinstance(port, int) else 0, str(port), rank or 0
 
 
 def lines(source: Source) -> Iterator[tuple[int, bytes, bool]]:
@@ -91,30 +85,11 @@ def bad_line(offset: int, line: bytes, whole: bool, found: int) -> list[Finding]
     return [Finding(Code.UNDECODABLE, words, offset=offset)]
 
 
-def feed(
-    publishers: dict[tuple[Name, int | None], Publisher], record: dict[str, Any], options: Options
-) -> None:
+def feed(streams: Streams, record: dict[str, Any]) -> None:
     """Give one message to its publisher, which its port and rank name."""
-    batch = batch_of(record)
     port = record.get("port")
     port = port if isinstance(port, (int, str)) and not isinstance(port, bool) else None
-    rank = batch.rank if batch is not None else None
-    own = [key for key in publishers if key[0] == port]
-    if rank is None and own:
-        key = own[0]
-    elif (port, None) in publishers:
-        # the first messages did not name the rank
-        publishers[port, rank] = publishers.pop((port, None))
-        key = (port, rank)
-    else:
-        key = (port, rank)
-    if key not in publishers:
-        if len(publishers) >= MAX_PUBLISHERS:
-            key = next(iter(publishers))
-        else:
-            name = port if port is not None or rank is None else f"rank {rank}"
-            publishers[key] = Publisher(name, options.last_copy_only)
-    publishers[key].feed(record["seq"], batch)
+    streams.feed(port, record["seq"], batch_of(record))
 
 
 def batch_of(record: dict[str, Any]) -> Batch | None:

@@ -44,6 +44,9 @@ SINGLE = (
     re.compile(
         r"find_slot: non-consecutive token position \d{1,10} after \d{1,10} for sequence (\d{1,9})"
     ),
+)
+RESTORE = (
+    # a restore that was refused: the file does not fit, the cache is as it was
     re.compile(r"state_read_meta: (?:failed to find|invalid seq_id|mirrored slot|cell \d)"),
     re.compile(r"state_read_data: mismatched"),
     re.compile(r"state_(?:seq_)?load_file: (?:unknown|did not read)"),
@@ -113,6 +116,8 @@ class Log:
     errors: list[PositionError] = field(default_factory=list)
     others: list[PositionError] = field(default_factory=list)
     """Errors that come without X and Y."""
+    restores: list[str] = field(default_factory=list)
+    """Lines about restores that were refused."""
     shifts: int = 0
     miscounted: list[Snapshot] = field(default_factory=list)
     """Snapshots whose map shows another number of cells than `used`."""
@@ -216,12 +221,16 @@ class Parser:
             self.pending = PositionError(int(found[1]), offset=offset)
             self.log.errors.append(self.pending)
             return
+        for pattern in RESTORE:
+            found = pattern.search(text)
+            if found is not None and len(self.log.restores) < LISTED:
+                self.log.restores.append(text[found.start() : found.start() + 160].strip())
+                return
         for pattern in SINGLE:
             found = pattern.search(text)
             if found is not None:
-                seq = int(found[1]) if found.groups() else -1
                 words = text[found.start() : found.start() + 160].strip()
-                self.log.others.append(PositionError(seq, None, None, offset, words))
+                self.log.others.append(PositionError(int(found[1]), None, None, offset, words))
                 return
 
     def finish(self) -> None:

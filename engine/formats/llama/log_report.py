@@ -62,16 +62,26 @@ def read_llama_log(source: Source, options: Options) -> Opened:
         reason=sentence(found) or sound_reason(log),
         unproved=unproved,
         sequences=tuple(sequences),
-        facts=(("snapshots", len(log.snapshots)), ("shifts", log.shifts)),
+        facts=facts_of(log),
         extra=extra,
     )
     return Opened(report, source, Cells(log, sequences).cells, no_norms)
 
 
+def facts_of(log: Log) -> tuple[tuple[str, Any], ...]:
+    facts: tuple[tuple[str, Any], ...] = (
+        ("snapshots", len(log.snapshots)),
+        ("shifts", log.shifts),
+    )
+    if log.restores:
+        lines = [f"a restore was refused: {line}" for line in log.restores[:8]]
+        facts = (*facts, ("remarks", lines))
+    return facts
+
+
 def error_finding(error: PositionError) -> Finding:
     if error.words:
-        seq = error.seq if error.seq >= 0 else None
-        return Finding(Code.INCONSISTENT, error.words, seq, offset=error.offset)
+        return Finding(Code.INCONSISTENT, error.words, error.seq, offset=error.offset)
     stored, given = error.stored, error.given
     words = f"sequence {error.seq}: the cache ends at {stored}, the batch starts at {given}"
     if stored is not None and given is not None:
