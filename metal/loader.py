@@ -44,7 +44,7 @@ def run(kernel: Kernel, plan: Launch, target: str) -> tuple[mx.array, ...]:
     inputs = [_filled(mx.array(array)) for array in plan.inputs]
     inputs.append(mx.array(plan.params, mx.int32))
     element = None if plan.element is None else inputs[plan.element].dtype
-    small = tuple(array.size < CONSTANT_BELOW for array in inputs)
+    small = tuple(target == "metal" and array.size < CONSTANT_BELOW for array in inputs)
     outputs = _built(kernel.name, target, element, small)(
         inputs=inputs,
         template=[] if element is None else [("T", element)],
