@@ -36,8 +36,8 @@ class Played:
     final: tuple[tuple[int, Final], ...]
     mismatches: tuple[str, ...]
     """Sentences: where it differs from what it expects, and what the check after an op found."""
-    stages: tuple[tuple[str, str], ...]
-    """(name, kind) of every stage of the session."""
+    engine: Engine
+    """The session as it stands after the last op."""
     stopped: bool
     """True when it was told to stop before its last op."""
 
@@ -157,7 +157,7 @@ def play(
         tuple(records),
         final,
         mismatches,
-        engine.stage_names,
+        engine,
         stopped=judged is not scenario,
     )
 

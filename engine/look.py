@@ -115,7 +115,7 @@ def part_views(bank: Bank, look: Look, start: int) -> tuple[PartView, ...]:
             last = start + consumed - look.evicted - 1
             if not consumed or last < start:
                 found.append(PartView(owner.name, layer, None, None, 0))
-            elif isinstance(owner, PositionalOwner):
+            elif isinstance(owner, PositionalOwner) or owner.name == "tokens":
                 found.append(PartView(owner.name, layer, start, last, consumed - look.evicted))
             else:
                 found.append(PartView(owner.name, layer, last, last, consumed))

@@ -144,6 +144,15 @@ class JournalLine:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckFacts:
+    """One of the window's checks, made on the end of the session."""
+
+    name: str
+    ok: bool
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     """A picture of a panel."""
 
@@ -184,4 +193,5 @@ class Facts:
     reproduce: tuple[str, ...]
     scenario: str
     """A scenario that does the same, as JSON text; empty where there is none."""
+    checks: tuple[CheckFacts, ...] = ()
     pictures: tuple[Picture, ...] = ()

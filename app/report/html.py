@@ -18,9 +18,11 @@ KIND_WORDS: Final = {
     "session": "a saved session",
     "cache": "cache state of another engine",
 }
-MAP_PANELS: Final = ("run", "overview", "detail", "cells", "map")
-"""Words in the ids of panels whose pictures stand beside the run."""
-REFUSAL_PANELS: Final = ("pipeline", "stage", "bank", "fault")
+MAP_PANELS: Final = ("run", "cells", "spans")
+"""Panels whose pictures stand beside the run."""
+REFUSAL_PANELS: Final = ("pipeline", "banks", "faults", "problems")
+END_PANELS: Final = (*MAP_PANELS, "limits", "edits", "checks", "tensor", "logits", "scenario")
+"""Panels that are shown at the end of the session; the others look at the refusal."""
 
 
 def neighbour_words(side: Neighbour) -> str:
@@ -64,9 +66,9 @@ def place(pictures: tuple[Picture, ...]) -> tuple[list[Picture], list[Picture], 
     """Pictures beside the run, beside the refusals, and at the end."""
     beside_run, beside_refusals, rest = [], [], []
     for picture in pictures:
-        if any(word in picture.id for word in MAP_PANELS):
+        if picture.id in MAP_PANELS:
             beside_run.append(picture)
-        elif any(word in picture.id for word in REFUSAL_PANELS):
+        elif picture.id in REFUSAL_PANELS:
             beside_refusals.append(picture)
         else:
             rest.append(picture)

@@ -6,22 +6,51 @@ size. The pictures are the same whenever the input is: no clock, no animation, n
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QSize, Qt
+from PySide6.QtCore import (
+    QBuffer,
+    QByteArray,
+    QIODevice,
+    QMessageLogContext,
+    QPoint,
+    QSize,
+    Qt,
+    QtMsgType,
+    qInstallMessageHandler,
+)
 from PySide6.QtGui import QImage, QImageWriter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app import theme as themes
 from app.client import Client
+from app.models import foreign
+from app.models.selection import Selection
 from app.report.scene import Scene
 from app.views import PANELS, PanelSpec
 from app.views.hub import SelectionHub
+from engine.commands import Limits, ReadArray
+from engine.driver import Driver
 from engine.events import StagesChanged
+from engine.progress import CancelToken
+from engine.snapshot import Record
+
+RUN_MAP: Final = PanelSpec(
+    "run", "Run map", "app.views.run_panel:RunPanel", "centre", "Positions, groups, tail and holes"
+)
+ALL_PANELS: Final = (RUN_MAP, *PANELS)
+"""The run map is the window's fixed centre, the others are its docks."""
+OF_FOREIGN: Final = ("run", "findings")
+"""Panels that show state of another engine."""
+NOT_OF_SESSION: Final = ("findings",)
+NOISE: Final = "This plugin does not support"
+"""What the offscreen platform says of window hints, once a widget."""
 
 SCALE: Final = 2.0
 SIZES: Final = {
@@ -55,18 +84,43 @@ def application() -> QApplication:
 
 
 def grab(scene: Scene, scheme: str, only: Sequence[str] = ()) -> list[Shot]:
-    """Pictures of every panel (or those with the ids in `only`), in the order of `PANELS`.
-
-    A panel that has nothing to say in this scene is shown as it stands in the window then.
-    """
+    """Pictures of every panel of the scene (or those in `only`), in the order of `ALL_PANELS`."""
     app = application()
     before = themes.scheme()
     themes.apply(app, scheme)
     try:
-        return [shoot(spec, scene) for spec in PANELS if not only or spec.id in only]
+        with quiet():
+            return [shoot(spec, scene) for spec in panels_of(scene) if not only or spec.id in only]
     finally:
         if before != scheme:
             themes.apply(app, before)
+
+
+def panels_of(scene: Scene) -> tuple[PanelSpec, ...]:
+    """The panels that show this kind of state."""
+    if scene.foreign is not None:
+        return tuple(spec for spec in ALL_PANELS if spec.id in OF_FOREIGN)
+    left_out = (*NOT_OF_SESSION, *(("scenario",) if scene.scenario is None else ()))
+    return tuple(spec for spec in ALL_PANELS if spec.id not in left_out)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Drop what the offscreen platform says about window hints; all else goes on."""
+
+    def handle(kind: QtMsgType, where: QMessageLogContext, text: str) -> None:
+        if text.startswith(NOISE):
+            return
+        if previous is not None:
+            previous(kind, where, text)
+        else:
+            print(text, file=sys.stderr)
+
+    previous = qInstallMessageHandler(handle)
+    try:
+        yield
+    finally:
+        qInstallMessageHandler(previous)
 
 
 def shoot(spec: PanelSpec, scene: Scene) -> Shot:
@@ -74,7 +128,7 @@ def shoot(spec: PanelSpec, scene: Scene) -> Shot:
     client, hub = Client(), SelectionHub()
     widget = build(spec, client, hub)
     try:
-        tell(widget, client, scene)
+        tell(widget, client, hub, scene)
         size = SIZES.get(spec.area, SIZES["centre"])
         return Shot(
             spec, render(widget, size), size.width(), size.height(), widget.accessibleDescription()
@@ -104,10 +158,20 @@ def build(spec: PanelSpec, client: Client, hub: SelectionHub) -> QWidget:
     return widget
 
 
-def tell(widget: QWidget, client: Client, scene: Scene) -> None:
-    """Everything that the session said, then the record to look at."""
+def tell(widget: QWidget, client: Client, hub: SelectionHub, scene: Scene) -> None:
+    """Everything that the session said, then the record to look at, then a selection."""
+    if scene.foreign is not None:
+        client.adopt_foreign([scene.foreign])
+        if hasattr(widget, "show_foreign"):
+            widget.show_foreign(foreign.tracks_of(scene.foreign))
+        return
+    answer(client, scene)
     for body in scene.events:
         client.receive(0, body)
+    client.deliver_now()
+    if scene.scenario is not None:
+        client.scenario = scene.scenario
+        client.scenario_opened.emit(scene.scenario)
     for record in scene.records:
         client.receive(0, record)
     focus = scene.shown or (scene.records[-1] if scene.records else None)
@@ -117,12 +181,29 @@ def tell(widget: QWidget, client: Client, scene: Scene) -> None:
         client.receive(0, scene.snapshot)
     client.deliver_now()
     client.show(scene.shown)
-    if scene.scenario is not None:
-        client.scenario = scene.scenario
-        client.scenario_opened.emit(scene.scenario)
-    if scene.foreign is not None:
-        client.foreign = scene.foreign
-        client.foreign_opened.emit(scene.foreign)
+    if focus is not None:
+        hub.select(selection_of(focus))
+
+
+def answer(client: Client, scene: Scene) -> None:
+    """Let the scene's engine answer what panels ask to see; nothing else is asked of it."""
+    if scene.engine is None:
+        return
+    driver = Driver(client.receive, CancelToken())
+    driver.engine = scene.engine
+
+    def handle(ticket: int, command: object) -> None:
+        if isinstance(command, (ReadArray, Limits)):
+            driver.handle(command, ticket)
+
+    client.sent.connect(handle)
+
+
+def selection_of(record: Record) -> Selection:
+    """The record, its stage, and the last live position of its sequence."""
+    view = next((v for v in record.sequences if v.seq == record.seq and v.n_live), None)
+    selection = Selection(seq=record.seq, event=record.number, stage=record.stage or None)
+    return selection if view is None else selection.change(start=view.stop - 1, stop=view.stop)
 
 
 def render(widget: QWidget, size: QSize) -> bytes:
@@ -137,6 +218,8 @@ def render(widget: QWidget, size: QSize) -> bytes:
     for _ in range(5):
         QApplication.sendPostedEvents()
         QApplication.processEvents()
+        for client in widget.findChildren(Client):
+            client.deliver_now()
     image = QImage(size * SCALE, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(SCALE)
     image.fill(themes.colour("window"))

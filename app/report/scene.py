@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.events import Body
 from engine.snapshot import Record, Snapshot
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +26,5 @@ class Scene:
     scenario: dict[str, Any] | None = None
     foreign: dict[str, Any] | None = None
     """One object of `check --json`."""
+    engine: Engine | None = None
+    """Answers what panels ask of the newest state: arrays and limits."""

@@ -15,26 +15,28 @@ from typing import Any, Final
 
 from app import about
 from app.play import Played, engine_for, full_json, play
-from app.report.facts import MOST_JOURNAL, MOST_REFUSALS, Facts
+from app.report.facts import MOST_JOURNAL, MOST_REFUSALS, CheckFacts, Facts
 from app.report.foreign_facts import foreign_facts
 from app.report.scene import Scene
 from app.report.session_facts import Session, gather, session_facts, unchanged, without_times
-from engine import cases, load_session, open_engine, read_about
+from engine import cases, load_session, open_engine, read_about, run_check
 from engine.capture import Capture, is_capture
 from engine.capture_rows import textless
 from engine.cases import Scenario
 from engine.engine import Engine
 from engine.errors import Malformed, Unreadable
-from engine.events import SessionOpened
+from engine.events import Body, SessionOpened
 from engine.opjson import from_json
 from engine.ops import Fail
-from engine.snapshot import Record, Snapshot
+from engine.reading import arrays_of
+from engine.snapshot import CheckResult, Record, Snapshot
 from engine.terms import FailKind
 
 MOST_REPRODUCED: Final = 200
 """Ops of a capture that a scenario for reproducing holds at most."""
 MOST_SCENE: Final = 2_000
 """Records that the panels of a picture are told of."""
+CHECKS_MADE: Final = ("audit", "same-as-fresh")
 SESSION_KEY: Final = b'"bankflip"'
 
 Lines = tuple[tuple[str, str], ...]
@@ -135,16 +137,16 @@ def focus_of(records: Sequence[Record]) -> Record | None:
 
 
 def scenes(
-    start: Snapshot,
     end: Snapshot,
     records: Sequence[Record],
-    opened: SessionOpened,
-    scenario: dict[str, Any] | None,
+    events: Sequence[Body],
+    scenario: dict[str, Any] | None = None,
+    engine: Engine | None = None,
 ) -> tuple[Scene, Scene]:
     """The end, and the refusal to look at."""
     shown = focus_of(records)
     told = list(records[-MOST_SCENE:])
-    newest = Scene(end, told, None, (opened,), scenario)
+    newest = Scene(end, told, None, events, scenario, engine=engine)
     return newest, newest if shown is None else replace(newest, shown=shown)
 
 
@@ -152,7 +154,13 @@ def session_opened(engine: Engine) -> SessionOpened:
     """What the window hears when a session stands."""
     snapshot = engine.snapshot()
     owners = tuple((owner.name, owner.unit) for owner in snapshot.owners)
-    return SessionOpened(snapshot.model, snapshot.backend, engine.stage_names, owners, ())
+    arrays = arrays_of(engine.pair.public_bank)
+    return SessionOpened(snapshot.model, snapshot.backend, engine.stage_names, owners, arrays)
+
+
+def checks_of(engine: Engine) -> tuple[CheckResult, ...]:
+    """What the window's one-click checks say of the end."""
+    return tuple(run_check(engine, name) for name in CHECKS_MADE)
 
 
 def opened_from_records(start: Snapshot, records: Sequence[Record]) -> SessionOpened:
@@ -192,10 +200,22 @@ def of_played(played: Played, with_text: bool = True) -> Subject:
         reproduce=(f"Save the scenario below as {name}.", command),
         scenario=text,
     )
-    owners = tuple((owner.name, owner.unit) for owner in played.end.owners)
-    opened = SessionOpened(played.start.model, played.start.backend, played.stages, owners, ())
-    pair = scenes(played.start, played.end, records, opened, json.loads(text))
+    checks = checks_of(played.engine)
+    facts = with_checks(facts, checks)
+    events: tuple[Body, ...] = (session_opened(played.engine), *checks)
+    pair = scenes(played.end, records, events, json.loads(text), played.engine)
     return Subject(facts, *pair, played.start.group_size, 0 if facts.ok else 1)
+
+
+def with_checks(facts: Facts, checks: Sequence[CheckResult]) -> Facts:
+    """The facts with what the checks say; one that fails makes the subject unsound."""
+    lines = tuple(CheckFacts(check.name, check.ok, check.sentence) for check in checks)
+    bad = [f"{check.name}: {check.sentence}" for check in checks if not check.ok]
+    if not bad:
+        return replace(facts, checks=lines)
+    verdict = f"Unsound: {bad[0].rstrip('.')}."
+    findings = (*facts.findings, *bad)
+    return replace(facts, checks=lines, ok=False, verdict=verdict, findings=findings)
 
 
 def without_tokens(scenario: Scenario) -> Scenario:
@@ -258,7 +278,7 @@ def of_capture(path: Path, with_text: bool) -> Subject:
     )
     told = records if len(records) == count else [*refused, *records]
     told = sorted({record.number: record for record in told}.values(), key=lambda r: r.number)
-    pair = scenes(start, end, told, opened_from_records(start, told), None)
+    pair = scenes(end, told, (opened_from_records(start, told),))
     return Subject(facts, *pair, start.group_size, 0 if facts.ok else 1)
 
 
@@ -327,8 +347,10 @@ def of_session(path: Path, backend: str, model: str | None) -> Subject:
         scenario="",
     )
     facts = replace(facts, verdict=f"Sound: {record.sentence}, every digest as saved.")
-    pair = scenes(start, end, [record], session_opened(engine), None)
-    return Subject(facts, *pair, start.group_size, 0)
+    checks = checks_of(engine)
+    facts = with_checks(facts, checks)
+    pair = scenes(end, [record], (session_opened(engine), *checks), engine=engine)
+    return Subject(facts, *pair, start.group_size, 0 if facts.ok else 1)
 
 
 # a foreign cache file

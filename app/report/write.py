@@ -85,17 +85,17 @@ def write(
 
 
 def take_pictures(subject: Subject, theme: str) -> dict[str, Shot]:
-    """A picture of every panel, by id: those of the run at its end, the others at the refusal."""
-    from app.report.pictures import grab
-    from app.views import PANELS
+    """A picture of every panel, by id: some at the end of the session, the others at a refusal."""
+    from app.report.pictures import grab, panels_of
 
+    order = [spec.id for spec in panels_of(subject.newest)]
     found = {}
-    at_end = [spec.id for spec in PANELS if any(word in spec.id for word in html.MAP_PANELS)]
-    rest = [spec.id for spec in PANELS if spec.id not in at_end]
+    at_end = [name for name in order if name in html.END_PANELS]
+    rest = [name for name in order if name not in at_end]
     for scene, ids in ((subject.newest, at_end), (subject.focus, rest)):
         if ids:
             found.update({shot.spec.id: shot for shot in grab(scene, theme, ids)})
-    return {spec.id: found[spec.id] for spec in PANELS}
+    return {name: found[name] for name in order}
 
 
 def with_pictures(facts: Facts, shots: Mapping[str, Shot]) -> Facts:
