@@ -78,10 +78,10 @@ def _in_place(step: Step, layer: int) -> tuple[mx.array, mx.array]:
     """The chunk's rows [T, Hq, D] and the same padded, by a kernel that reads K and V as stored."""
     c, p, backend = step.model.config, f"layer.{layer}.qsa.", step.model.backend
     n = step.n_live
-    cos, sin = step.model.rotary.table(step.first_position, 1, n)
+    angles = step.model.rotary.table(step.first_position, 1, n)
     k, v = (step.state.rows("qsa.kv", layer, part, 0, n) for part in ("k", "v"))
     q, groups = step.live(step.values[p + "q"]), step.live(step.values[p + "groups"])
-    mixed = backend.attend(q, k, v, (cos[:n], sin[:n]), groups, c.group_size)
+    mixed = backend.attend(q, k, v, angles, groups, c.group_size)
     return mixed, step.pad(mixed)
 
 

@@ -69,8 +69,8 @@ def select(step: Step, layer: int) -> None:
     pooled = mx.zeros((padded, c.indexer_head_dim))
     if n_groups:
         keys = step.state.groups(layer, 0, n_groups).astype(mx.float32)
-        cos, sin = step.model.rotary.table(step.first_position, c.group_size, n_groups)
-        keys = rotate(keys, (cos[:n_groups], sin[:n_groups]))
+        angles = step.model.rotary.table(step.first_position, c.group_size, n_groups)
+        keys = rotate(keys, angles)
         pooled = mx.pad(keys, [(0, padded - n_groups), (0, 0)])
     scores = step.model.backend.index_scores(step.values[p + "index_q"][step.queries], pooled)
     scores = scores / math.sqrt(c.indexer_head_dim)
