@@ -64,6 +64,9 @@ class TensorFolder:
                 for name in sorted(present if names is None else names):
                     if name not in present:
                         raise Malformed(str(file), "tensor", f"{name}, as the index says", "none")
+                    if name in self._info:
+                        other = self._where[name]
+                        raise Malformed(str(file), "tensor", f"{name} only in {other}", "it again")
                     part = opened.get_slice(name)
                     self._info[name] = (tuple(part.get_shape()), str(part.get_dtype()))
                     self._where[name] = str(file)
