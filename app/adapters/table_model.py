@@ -75,7 +75,7 @@ class TableModel(QAbstractTableModel):
             return None
         cell = self.source.cell(index.row(), index.column())
         if role == Role.FontRole:
-            return self._font(column.mono, cell.bold)
+            return self.font_of(column.mono, cell.bold)
         return _ANSWERS[role](cell)
 
     def headerData(
@@ -94,7 +94,8 @@ class TableModel(QAbstractTableModel):
             return ALIGN[column.align]
         return None
 
-    def _font(self, mono: bool, bold: bool) -> QFont | None:
+    def font_of(self, mono: bool, bold: bool) -> QFont | None:
+        """The font of such a cell; None for the widget's own."""
         if not mono and not bold:
             return None
         if (mono, bold) not in self._fonts:

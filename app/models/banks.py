@@ -84,11 +84,9 @@ def _private_detail(state: State) -> str:
         return "not kept for past events"
     if state.open is not None:
         where = text.span(state.open.start, state.open.stop)
-        writes = f", writes {where}" if state.open.stop > state.open.start else ""
-        following = f", next stage {state.open.next_stage}" if state.open.next_stage else ""
-        return f"transaction {text.count(state.open.txn)} in flight: {state.open.op}" + (
-            writes + following
-        )
+        writes = f" of {where}" if state.open.stop > state.open.start else ""
+        following = f", next {state.open.next_stage}" if state.open.next_stage else ""
+        return f"in flight: {state.open.op}{writes}{following}"
     n_stale = sum(view.state == "stale" for view in state.owners)
     if n_stale:
         return f"idle, catch-up due for {text.plural(n_stale, 'owner')}"
@@ -217,7 +215,7 @@ def _mark(view: SequenceView, part: PartView, unit: str) -> Cell:
     behind = _end_of(view, part, unit)
     if behind is None:
         return _agrees() if view.n_live == 0 or unit == "slot" else _drift("absent")
-    if behind == view.stop and (unit in FIXED_UNITS or part.first in (None, view.start)):
+    if behind == view.stop and (_is_fixed(part, unit) or part.first in (None, view.start)):
         return _agrees()
     if behind < view.stop:
         return _drift(f"behind by {text.count(view.stop - behind)}")
@@ -234,9 +232,15 @@ def _drift(words: str) -> Cell:
     return Cell(f"drift: {words}", role="failed", glyph="cross", bold=True)
 
 
+def _is_fixed(part: PartView, unit: str) -> bool:
+    """True where a part's count is of consumed tokens, not of the positions that it names."""
+    names_one = part.first is not None and part.first == part.last
+    return unit in FIXED_UNITS or (names_one and part.count > 1)
+
+
 def _end_of(view: SequenceView, part: PartView, unit: str) -> int | None:
     """Position after the last one that a part covers; None when the part is absent."""
-    if unit in FIXED_UNITS:
+    if _is_fixed(part, unit):
         return view.stop - (view.consumed - part.count) if part.count else None
     return None if part.last is None else part.last + 1
 
@@ -266,7 +270,7 @@ def usable(view: SequenceView, units: Mapping[str, str]) -> Usable:
             end = _end_of(view, part, unit)
         if unit == "slot":
             continue
-        if unit in FIXED_UNITS:
+        if _is_fixed(part, unit):
             exact.add(-1 if end is None else end)
         if end is not None and end < reach:
             reach, blamed = end, part.owner

@@ -18,6 +18,7 @@ CHECKS = (
         "Try N-1, N, N+1 around group size, capacity and wrap, and every cut into chunks",
     ),
 )
+NAMES = tuple(name for name, _, _ in CHECKS)
 MARKS = {
     "pass": ("tick", "done"),
     "ok": ("tick", "done"),

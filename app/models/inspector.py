@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from app.models import text
 from app.models.faults import proof, result_line
 from app.models.journal import Journal
-from app.models.provenance import history_of_cell, lineage
+from app.models.provenance import Step, history_of_cell, lineage, token_of
 from app.models.selection import Selection
 from app.models.state import State, cell_of, group_of, kind_of, position_in
 from app.models.table import Cell, Jump
@@ -39,8 +39,6 @@ class Known:
     state: State
     journal: Journal
     stages: tuple[StageView, ...] = ()
-    tokens: tuple[tuple[int, int, int], ...] = ()
-    """(sequence, position, token id) of positions whose token is known."""
 
 
 def tree(known: Known, selection: Selection) -> tuple[Node, ...]:
@@ -75,6 +73,7 @@ def _position_nodes(known: Known, view: SequenceView, selection: Selection) -> l
     position = selection.start or 0
     if selection.n_positions > 1:
         return [_range_node(view, position, selection.stop or position)]
+    steps = lineage(known.journal, view.seq, position, known.state.event)
     kind = kind_of(view, position)
     group = group_of(view, position)
     cell = cell_of(view, position)
@@ -84,9 +83,9 @@ def _position_nodes(known: Known, view: SequenceView, selection: Selection) -> l
         _fact("kind", kind),
         _fact("group", _group_words(view, position, group)),
         Node("cell", Cell("none" if cell is None else text.count(cell)), jump=_cell_jump(cell)),
-        _fact("token", _token(known, view.seq, position)),
+        _fact("token", _token(known, steps)),
     ]
-    why = [_fact("rule", RULES[kind]), *_history(known, view, position, kind)]
+    why = [_fact("rule", RULES[kind]), *_history(known, view, steps, kind)]
     return [Node("Position", children=tuple(facts)), Node("Why", children=tuple(why))]
 
 
@@ -115,15 +114,12 @@ def _group_words(view: SequenceView, position: int, group: int | None) -> str:
     return "none"
 
 
-def _token(known: Known, seq: int, position: int) -> str:
-    for one, at, token in known.tokens:
-        if (one, at) == (seq, position):
-            return text.count(token)
-    return "not known here"
+def _token(known: Known, steps: tuple[Step, ...]) -> str:
+    token = token_of(known.journal, steps[-1]) if steps and steps[-1].wrote else None
+    return "not kept" if token is None else text.count(token)
 
 
-def _history(known: Known, view: SequenceView, position: int, kind: str) -> list[Node]:
-    steps = lineage(known.journal, view.seq, position, known.state.event)
+def _history(known: Known, view: SequenceView, steps: tuple[Step, ...], kind: str) -> list[Node]:
     if not steps:
         gone = "not written in this session" if kind != "padding" else "never written"
         return [_fact("written by", gone)]
@@ -229,7 +225,9 @@ def _owner_nodes(state: State, owner: str) -> list[Node]:
     if view is not None:
         private = view.private_digest
         facts += [
-            _fact("private digest", text.digest(private), private, private),
+            _fact(
+                "private digest", text.digest(private) if private else "unsealed", private, private
+            ),
             _fact("private state", view.state),
             _fact("bytes a bank", text.size(view.n_bytes), f"{view.n_bytes:,} bytes"),
             _fact("per", view.unit),
@@ -258,3 +256,7 @@ def _stage_nodes(stages: tuple[StageView, ...], name: str) -> list[Node]:
         facts.append(_fact("detail", stage.detail, stage.detail))
     facts += [_fact("armed", fault) for fault in stage.armed]
     return [Node("Stage", children=tuple(facts))]
+
+
+def _short(digest: str) -> str:
+    return text.digest(digest) if digest else "unsealed"

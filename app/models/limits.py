@@ -32,7 +32,7 @@ def limit_table(seq: int, limits: tuple[LimitView, ...]) -> Table:
 
 def _jump(seq: int, limit: LimitView) -> Jump:
     """Positions that the limit names, for ops whose target is a position."""
-    if limit.op not in ("rewind", "fork", "append") or limit.farthest is None:
+    if limit.op not in ("rewind", "fork", "append at") or limit.farthest is None:
         return Jump(seq=seq)
     position = max(limit.farthest, 0)
     return Jump(seq=seq, positions=(position, position + 1))

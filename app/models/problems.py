@@ -57,7 +57,7 @@ def of_record(record: Record) -> Problem | None:
         record.sentence or record.result,
         record.number,
         "" if record.expected is None else text.count(record.expected),
-        record.bad_value if record.given is None else text.count(record.given),
+        text.count(record.given) if record.given is not None else record.bad_value.split(" ")[0],
         "" if record.nearest is None else text.count(record.nearest),
         Jump(seq=record.seq, positions=positions, event=record.number, stage=record.stage or None),
     )

@@ -63,6 +63,19 @@ def lineage(journal: Journal, seq: int, position: int, upto: int | None) -> tupl
     return tuple(steps)
 
 
+def token_of(journal: Journal, step: Step) -> int | None:
+    """Token id of the position that a step wrote; None where the journal has no tokens."""
+    row = journal.row_of(step.event)
+    if row is None:
+        return None
+    record = journal.records[row]
+    if not record.op_json or record.positions_written is None:
+        return None
+    tokens = json.loads(record.op_json).get("tokens") or ()
+    at = step.position - record.positions_written[0]
+    return int(tokens[at]) if 0 <= at < len(tokens) else None
+
+
 def _previous(journal: Journal, seq: int, position: int, before: int) -> tuple[int, Record] | None:
     """Newest published record before a row that could have touched the position.
 
@@ -88,6 +101,8 @@ def _previous(journal: Journal, seq: int, position: int, before: int) -> tuple[i
 
 def _plain_ops(record: Record) -> list[dict[str, Any]]:
     """The op of a record as JSON objects; the inner ones of a transaction."""
+    if record.op == "append":  # its positions may be a long list, and are in the record as a range
+        return [{"op": "append", "seq": record.seq}]
     op: dict[str, Any] = (
         json.loads(record.op_json) if record.op_json else {"op": record.op, "seq": record.seq}
     )

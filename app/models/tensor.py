@@ -112,8 +112,10 @@ def palette(view: str) -> npt.NDArray[np.uint8]:
     return np.stack([*colours, np.full(256, 255.0)], axis=1).round().astype(np.uint8)
 
 
-def facts(matrix: Matrix) -> str:
+def facts(matrix: Matrix, view: str = "public") -> str:
     """Shape, type, range and values that are not finite, in one line."""
+    if view == "difference" and matrix.values.size and matrix.low == matrix.high == 0:
+        return f"shape {list(matrix.shape)}: no difference, every value is equal"
     if not matrix.values.size:
         return f"shape {list(matrix.shape)}, {matrix.dtype}: no values"
     out = [

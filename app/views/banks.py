@@ -32,7 +32,8 @@ class BankCardView(QWidget):
         digests = ", ".join(f"{name} {text.digest(value)}" for name, value in card.digests)
         self.setAccessibleName(card.title)
         self.setAccessibleDescription(f"{card.detail}. {digests}")
-        self.setToolTip("\n".join(f"{name}  {value or 'unsealed'}" for name, value in card.digests))
+        lines = [card.detail, *(f"{name}  {value or 'unsealed'}" for name, value in card.digests)]
+        self.setToolTip("\n".join(lines))
         self.update()
 
     def sizeHint(self) -> QSize:

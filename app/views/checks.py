@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QPushButton
 
-from app.models.checks import CHECKS, counts, result_table
+from app.models.checks import CHECKS, NAMES, counts, result_table
 from app.models.table import Table
 from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
 from app.views.tables import TableView
@@ -45,7 +45,7 @@ class ChecksPanel(Panel):
 
     def show_event(self, body) -> None:
         match body:
-            case CheckResult():
+            case CheckResult() if body.name in NAMES:
                 self.results[body.name] = body
                 self.current = body.name
                 self.waiting = ""

@@ -18,7 +18,7 @@ class ComparePanel(Panel):
 
     def build(self) -> None:
         self.journal = Journal(self.client.records)
-        self.asked = None
+        self.chosen = False
         self.result = None
         self.old, self.new = QSpinBox(), QSpinBox()
         for spin, name in ((self.old, self.tr("First event")), (self.new, self.tr("Second event"))):
@@ -56,29 +56,33 @@ class ComparePanel(Panel):
         self.box.addWidget(self.view, 1)
         self.box.addStretch(0)
         for spin in (self.old, self.new):
-            spin.valueChanged.connect(lambda _: self.refresh())
+            spin.valueChanged.connect(self._by_hand)
         self.newest.clicked.connect(self.use_newest)
         self.good.clicked.connect(self.use_last_good)
         self.swap.clicked.connect(self.swap_sides)
         self.first.clicked.connect(self.go_first)
+        self.hub.compare_wanted.connect(self.compare)
         self.view.chosen.connect(lambda row: self.jump(self.view.table.source.jump(row)))
+
+    def _by_hand(self, value: int) -> None:
+        """From now on the chosen events stay; before, the newest two are compared."""
+        self.chosen = True
+        self.refresh()
 
     def show_record(self, record) -> None:
         self.refresh()
 
     def show_selection(self, selection, origin) -> None:
-        """The journal asks for two events by way of the hub."""
-        pair = self.hub.property("compare")
-        if pair and tuple(pair) != self.asked:
-            self.asked = tuple(pair)
-            self.compare(*self.asked)
+        """Nothing here depends on the selection."""
 
     def compare(self, old: int, new: int) -> None:
-        """Compare two events by number."""
+        """Compare two events by number, and come to the front."""
         low, high = sorted((old, new))
         self.old.setValue(low)
         self.new.setValue(high)
+        self.chosen = True
         self.refresh()
+        self.bring_up()
 
     def use_newest(self) -> None:
         """Take the newest event as the second one."""
@@ -109,12 +113,13 @@ class ComparePanel(Panel):
     def rebuild(self) -> None:
         if self.journal.records is not self.client.records:
             self.journal = Journal(self.client.records)
-            self.old.setValue(0)
-            self.new.setValue(0)
+            self.chosen = False
         self.journal.catch_up()
-        if not self.old.value() and not self.new.value() and len(self.journal) > 1:
-            self.old.setValue(self.journal.records[-2].number)
-            self.new.setValue(self.journal.records[-1].number)
+        if not self.chosen and len(self.journal) > 1:
+            for spin, record in zip((self.old, self.new), self.journal.records[-2:], strict=True):
+                spin.blockSignals(True)
+                spin.setValue(record.number)
+                spin.blockSignals(False)
         self.result = self._compare()
         self.view.setVisible(self.result is not None)
         self.first.setEnabled(self.result is not None and not self.result.same)

@@ -140,6 +140,7 @@ class EditPanel(Panel):
 
     def _op(self):
         """The op of the form, or None after saying what is wrong."""
+        self.touched.update(self.fields)
         try:
             self.pending = edits.build(self.kind.currentData(), self.values())
             return from_json(self.pending)
@@ -190,8 +191,9 @@ class EditPanel(Panel):
         if self._waiting:
             self._waiting = False
             self.answer, self.tried = record, False
-            self.touched.clear()
-            self._fill_untouched()
+            if record.outcome == "ok":
+                self.touched.clear()
+                self._fill_untouched()
         self.refresh()
 
     def show_event(self, body) -> None:
@@ -255,7 +257,8 @@ class EditPanel(Panel):
         if self.tried:
             words = "Would be done" if good else "Would be refused"
         else:
-            words = "Done" if good else "Refused" if record.outcome == "rejected" else "Failed"
+            done = "Undone" if record.op == "undo" else "Done"
+            words = done if good else "Refused" if record.outcome == "rejected" else "Failed"
         self._say(
             "tick" if good else "cross",
             "done" if good else "failed",

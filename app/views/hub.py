@@ -19,6 +19,9 @@ class SelectionHub(QObject):
     hovered = Signal(str)
     """What is under the pointer in words; empty when it left."""
 
+    compare_wanted = Signal(int, int)
+    """Numbers of two events that a panel wants compared."""
+
     problem = Signal(str, str)
     """(kind, sentence) that a panel wants shown in the messages panel."""
 

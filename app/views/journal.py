@@ -183,7 +183,7 @@ class JournalPanel(Panel):
             events = [events[0] if events else first, self.journal.records[-1].number]
             if events[0] == events[1] and len(self.journal) > 1:
                 events[0] = self.journal.records[-2].number
-        ask_compare(self.hub, events[0], events[1])
+        self.hub.compare_wanted.emit(events[0], events[1])
 
     # filter -----------------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class JournalPanel(Panel):
         menu.addAction(self.tr("Show the state after this event"), lambda: self._chosen(row))
         menu.addAction(
             self.tr("Compare with the newest"),
-            lambda: ask_compare(self.hub, record.number, self.journal.records[-1].number),
+            lambda: self.hub.compare_wanted.emit(record.number, self.journal.records[-1].number),
         )
         menu.addAction(self.tr("Last good state before"), self.go_last_good)
         for words, term in (
@@ -223,12 +223,6 @@ class JournalPanel(Panel):
     def _only(self, term: str) -> None:
         self.edit.setText(term)
         self.apply_filter()
-
-
-def ask_compare(hub, old: int, new: int) -> None:
-    """Tell the Compare panel which events to compare."""
-    hub.setProperty("compare", (old, new))
-    hub.changed.emit(hub.selection, hub)
 
 
 def _button(words: str, tip: str) -> QToolButton:

@@ -11,6 +11,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractScrollArea,
+    QDockWidget,
     QHBoxLayout,
     QLabel,
     QLayout,
@@ -118,6 +119,15 @@ class Panel(QWidget):
         if any(name in fields for name in PLACES):
             fields = {**dict.fromkeys(PLACES), **fields}
         self.hub.change(self, **fields)
+
+    def bring_up(self) -> None:
+        """Show the dock that holds this panel, before the others of its stack."""
+        parent = self.parentWidget()
+        while parent is not None and not isinstance(parent, QDockWidget):
+            parent = parent.parentWidget()
+        if parent is not None:
+            parent.show()
+            parent.raise_()
 
     def send(self, command) -> int:
         """Ask the engine."""

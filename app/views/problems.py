@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QPushButton
 
-from app.models.problems import LOOKS, Problem, Problems, of_record, of_trouble
+from app.models.checks import NAMES
+from app.models.problems import LOOKS, Problem, Problems, of_check, of_record, of_trouble
 from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
 from app.views.tables import TableView
 from engine.events import SessionOpened, Trouble
@@ -63,8 +64,10 @@ class ProblemsPanel(Panel):
                 self.broken = ""
             case Trouble():
                 self.problems.add(of_trouble(body.command, body.sentence))
-            case CheckResult():
+            case CheckResult() if body.name in NAMES:
                 self.problems.add_check(body)
+            case CheckResult():
+                self.problems.add(of_check(body))
             case _:
                 return
         self.refresh()
@@ -103,6 +106,6 @@ def _sides(problem: Problem) -> str:
     out = ""
     if problem.expected and "expected" not in problem.sentence:
         out += f", expected {problem.expected}"
-    if problem.given and "given" not in problem.sentence:
+    if problem.given and not {"given", problem.given} & set(problem.sentence.split()):
         out += f", given {problem.given}"
     return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -40,6 +40,9 @@ class TableView(QTableView):
         self.extra_actions = None
         """Called with (menu, row) to add entries to the context menu."""
         self._fitted: tuple = ()
+        self._fitted_rows = 0
+        self._fitting = False
+        self._by_hand: set[int] = set()
         self._quiet = False
         self.setModel(self.table)
         self.setAccessibleName(name)
@@ -52,6 +55,7 @@ class TableView(QTableView):
         ):
             part.setAccessibleName(f"{name}: {word}")
         self.selectionModel().currentRowChanged.connect(self._current_changed)
+        self.horizontalHeader().sectionResized.connect(self._section_resized)
         self.activated.connect(lambda index: self.activated_row.emit(index.row()))
 
     def _set_up(self) -> None:
@@ -118,23 +122,40 @@ class TableView(QTableView):
             self.chosen.emit(current.row())
 
     def _fit_columns(self, source) -> None:
-        """Widths from the titles and the first rows, once for each set of columns."""
-        state = (source.columns, len(str(source.n_rows)) * bool(source.n_rows), theme.row_height())
-        if state == self._fitted:
+        """Widths from the titles and some rows; they grow with the content, not under a hand."""
+        anew = (source.columns, theme.row_height(), self.font().pointSizeF())
+        digits = len(str(source.n_rows)) if source.n_rows > SAMPLE_ROWS else source.n_rows
+        if anew == self._fitted and digits == self._fitted_rows and source.n_rows > SAMPLE_ROWS:
             return
-        self._fitted = state
-        normal = self.fontMetrics()
-        for number, column in enumerate(source.columns[:-1]):
-            digits = self.table._font(column.mono, False)
-            metrics = normal if digits is None else type(normal)(digits)
-            wanted = normal.horizontalAdvance(column.title) + 8
-            wanted = max(wanted, column.width * metrics.horizontalAdvance("0"))
-            for row in _sample(source.n_rows):
-                cell = source.cell(row, number)
-                width = metrics.horizontalAdvance(cell.text) + (18 if cell.glyph else 0)
-                width += width // 12 if cell.bold else 0
-                wanted = max(wanted, width)
-            self.setColumnWidth(number, min(wanted + 14, 360))
+        fresh = anew != self._fitted
+        self._fitted, self._fitted_rows = anew, digits
+        if fresh:
+            self._by_hand.clear()
+        self._fitting = True
+        for number in range(len(source.columns) - 1):
+            wanted = self._wanted_width(source, number)
+            if fresh or (number not in self._by_hand and wanted > self.columnWidth(number)):
+                self.setColumnWidth(number, wanted)
+        self._fitting = False
+
+    def _wanted_width(self, source, number: int) -> int:
+        """Pixels that a column's title and sampled cells need, at most 360."""
+        column, normal = source.columns[number], self.fontMetrics()
+        font = self.table.font_of(column.mono, False)
+        metrics = normal if font is None else QFontMetrics(font)
+        wanted = max(
+            normal.horizontalAdvance(column.title) + 8,
+            column.width * metrics.horizontalAdvance("0"),
+        )
+        for row in _sample(source.n_rows):
+            cell = source.cell(row, number)
+            width = metrics.horizontalAdvance(cell.text) + (18 if cell.glyph else 0)
+            wanted = max(wanted, width + (width // 12 if cell.bold else 0))
+        return min(wanted + 14, 360)
+
+    def _section_resized(self, number: int, old: int, new: int) -> None:
+        if not self._fitting:
+            self._by_hand.add(number)
 
     # keys, copy, menu -------------------------------------------------------------------------
 

@@ -192,7 +192,7 @@ class TensorPanel(Panel):
         if missing:
             set_text(self.empty, matrix, "text2")
             return
-        set_text(self.facts, tensor.facts(matrix), "text2")
+        set_text(self.facts, tensor.facts(matrix, self.bank.currentData()), "text2")
         self._choose_limits(matrix)
         self.scale.show_palette(tensor.palette(self.bank.currentData()))
         self._paint(matrix)

@@ -22,9 +22,7 @@ def test_public_card_says_which_bank_is_visible():
 
 def test_private_card_says_what_is_in_flight():
     state = live(sequence(), state="in flight", opened=sessions.open_view(32, 36, 9))
-    assert banks.bank_cards(state)[1].detail == (
-        "transaction 9 in flight: append, writes 32 – 35, next stage verify"
-    )
+    assert banks.bank_cards(state)[1].detail == ("in flight: append of 32 – 35, next verify")
 
 
 def test_private_card_says_that_catch_up_is_due():
