@@ -26,17 +26,25 @@ except ImportError as error:
         " `pip install 'bankflip[mlx-lm]'`"
     ) from error
 
+from . import faults, views
 from .errors import InjectedFault, NotFinite, ProtectError, Refused, StateLost
+from .folder import BadFolder, is_model_folder
 from .model import TransactionalModel, make_prompt_cache
+from .session import ProtectedSession
 from .transaction import Transaction
 
 __all__ = [
+    "BadFolder",
     "InjectedFault",
     "NotFinite",
     "ProtectError",
+    "ProtectedSession",
     "Refused",
     "StateLost",
     "Transaction",
     "TransactionalModel",
+    "faults",
+    "is_model_folder",
     "make_prompt_cache",
+    "views",
 ]

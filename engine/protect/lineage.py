@@ -160,7 +160,13 @@ class Lineage:
         del self.tokens[n_tokens:]
         del self.cuts[n_cuts:]
 
+    def assign(self, other: Lineage) -> None:
+        """Become what `other` is."""
+        self.base, self.replayable = other.base, other.replayable
+        self.tokens, self.cuts, self.kept = other.tokens, other.cuts, other.kept
+
     def copy(self) -> Lineage:
+        """An independent record; the checkpoints themselves are shared, nobody changes them."""
         return Lineage(
             self.base, list(self.tokens), list(self.cuts), dict(self.kept), self.replayable
         )

@@ -14,7 +14,7 @@ from mlx.utils import tree_flatten
 
 from .errors import NotFinite, StateLost
 from .freeze import arrays_of
-from .lineage import Checkpoints, lineage_of
+from .lineage import Checkpoints, lineage_of, remember
 from .transaction import Transaction
 from .travel import TimeTravel
 
@@ -115,6 +115,8 @@ class TransactionalModel(TimeTravel):
             error.add_note("interrupted once more while the caches were put back")
         except StateLost as lost:
             error.add_note(str(lost))
+        if transaction.is_open:
+            transaction.rollback()
         self._unfinished = None
         if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
             # arrays of the failed step are of no use, and as second handles they cost copies
@@ -137,17 +139,18 @@ class TransactionalModel(TimeTravel):
     @contextlib.contextmanager
     def transaction(self, *caches: Sequence[Any]) -> Iterator[Transaction]:
         """Several calls, also of several models, as one: an exception takes all of them back."""
-        flat = [cache for group in caches for cache in group]
-        lineages = [lineage_of(group) for group in caches]
-        marks = [lineage.mark() for lineage in lineages]
-        outer = Transaction(flat)
+        known = [(group, lineage_of(group), lineage_of(group).copy()) for group in caches]
+        outer = Transaction([cache for group in caches for cache in group])
         try:
-            with outer:
-                yield outer
-                outer.fence()
+            outer.begin()
+            yield outer
+            outer.fence()
+            outer.release()
         except BaseException:
-            for lineage, mark in zip(lineages, marks, strict=True):
-                lineage.reset(mark)
+            outer.rollback()
+            for group, lineage, before in known:
+                lineage.assign(before)
+                remember(group, lineage)
             raise
 
     def _evaluate_weights(self) -> None:

@@ -89,13 +89,8 @@ class TimeTravel:
             return 0
         lineage = lineage_of(cache)
         items = list(leaves(cache))
-        if all(_can_cut(item, target) for item in items):
-            with Transaction(cache):
-                for item in items:
-                    _shorten(item, target)
-            _forget(lineage, target)
-            return 0
-        start = _start_for(lineage, target)
+        cuttable = all(_can_cut(item, target) for item in items)
+        start = target if cuttable else _start_for(lineage, target)
         if start is None:
             first = _first_reachable(lineage, cache)
             raise Refused(
@@ -105,23 +100,42 @@ class TimeTravel:
                 nearest=now if first is None else first,
                 detail="a layer here can't be cut, and no earlier state of it is kept",
             )
-        return self._replay(cache, lineage, start, target)
+        before = lineage.copy()
+        transaction = Transaction(cache)
+        try:
+            transaction.begin()
+            if cuttable:
+                for item in items:
+                    _shorten(item, target)
+            else:
+                self._replay(transaction, cache, lineage, start, target)
+            _forget(lineage, target)
+            transaction.release()
+            return target - start
+        except BaseException:
+            transaction.rollback()
+            lineage.assign(before)
+            raise
 
-    def _replay(self, cache: Sequence[Any], lineage: Lineage, start: int, target: int) -> int:
-        assert lineage.base is not None
-        tokens = lineage.tokens[start - lineage.base : target - lineage.base]
-        pieces = [c for c in lineage.cuts if start < c < target] + [target]
-        with Transaction(cache) as transaction:
-            self._put_at(cache, lineage, start)
-            done = start
-            for end in pieces if target > start else []:
-                piece = mx.array([tokens[done - start : end - start]])
+    def _replay(
+        self,
+        transaction: Transaction,
+        cache: Sequence[Any],
+        lineage: Lineage,
+        start: int,
+        target: int,
+    ) -> None:
+        """Put the caches at `start` and run the tokens up to `target`, cut as they were before."""
+        self._put_at(cache, lineage, start)
+        base = lineage.base or 0
+        done = start
+        for end in [at for at in lineage.cuts if start < at < target] + [target]:
+            piece = lineage.tokens[done - base : end - base]
+            if piece:
                 with transaction.guarded():
-                    self._model(piece, cache=cache)
+                    self._model(mx.array([piece]), cache=cache)
                 transaction.fence()
-                done = end
-        _forget(lineage, target)
-        return target - start
+            done = end
 
     def _put_at(self, cache: Sequence[Any], lineage: Lineage, start: int) -> None:
         kept = lineage.kept.get(start)

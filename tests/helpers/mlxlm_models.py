@@ -26,6 +26,7 @@ _LLAMA = {
 }
 CONFIGS: dict[str, dict[str, Any]] = {
     "llama": _LLAMA,
+    "qwen2": _LLAMA | {"model_type": "qwen2"},
     "gemma3_text": {
         "model_type": "gemma3_text",
         "hidden_size": 32,

@@ -1,0 +1,61 @@
+"""Open a folder with an mlx-lm model: config, weights, tokenizer. Never downloads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mlx_lm.utils import load_model, load_tokenizer
+
+from .errors import ProtectError
+
+
+class BadFolder(ProtectError):
+    """A folder that holds no model mlx-lm can run."""
+
+
+def is_model_folder(folder: Path) -> bool:
+    """True when the folder looks like one that mlx-lm opens: a config and weights."""
+    return (folder / "config.json").is_file() and any(folder.glob("model*.safetensors"))
+
+
+def load(folder: str | Path) -> tuple[Any, Any | None, dict[str, Any]]:
+    """Model with lazy weights, tokenizer (None when the folder has none), config.
+
+    Raises: BadFolder, naming the file and what is wrong with it.
+    """
+    path = Path(folder)
+    config = _config(path)
+    if not any(path.glob("model*.safetensors")):
+        raise BadFolder(f"{path}: no weights, expected files named model*.safetensors")
+    try:
+        model, config = load_model(path, lazy=True)
+    except Exception as error:  # mlx-lm and its model files raise anything here
+        raise BadFolder(f"{path}: mlx-lm can't open this model: {error}") from error
+    return model, _tokenizer(path, config), config
+
+
+def _config(path: Path) -> dict[str, Any]:
+    file = path / "config.json"
+    if not path.is_dir():
+        raise BadFolder(f"{path}: expected a model folder, found no such folder")
+    if not file.is_file():
+        raise BadFolder(f"{path}: expected a config.json, found none")
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadFolder(f"{file}: expected JSON: {error}") from error
+    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+        raise BadFolder(f"{file}: expected an object with a `model_type`")
+    return config
+
+
+def _tokenizer(path: Path, config: dict[str, Any]) -> Any | None:
+    names = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json")
+    if not any((path / name).is_file() for name in names):
+        return None
+    try:
+        return load_tokenizer(path, eos_token_ids=config.get("eos_token_id"))
+    except Exception as error:  # the tokenizer library raises anything here
+        raise BadFolder(f"{path}: the tokenizer can't be opened: {error}") from error
