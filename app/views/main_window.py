@@ -23,6 +23,7 @@ from app.views.command_palette import CommandPalette
 from app.views.docks import Docks, connect_panel, make_panel
 from app.views.drawing import Drawing
 from app.views.hub import SelectionHub
+from app.views.panel import name_all
 from app.views.run_panel import RunPanel
 from app.views.start_page import StartPage
 from app.views.status_bar import StatusBar
@@ -218,6 +219,7 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self._docks_state = self.saveState()
         if self.stack.currentWidget() is self.start_page:
             self.docks.show_only_if(False)
+        name_all(self)
         self.panels_built.emit()
 
     def showEvent(self, event: QShowEvent) -> None:
