@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QChildEvent, QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QActionGroup, QCloseEvent, QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from app import theme
 from app.action_list import MENUS, NO_SESSION
@@ -409,6 +409,13 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self.copy(json.dumps(value))
 
     # window ----------------------------------------------------------------------------------
+
+    def childEvent(self, event: QChildEvent) -> None:
+        """Qt makes the tab bars of docks by itself and gives them no name."""
+        super().childEvent(event)
+        child = event.child()
+        if event.type() == QEvent.Type.ChildPolished and isinstance(child, QTabBar):
+            child.setAccessibleName(self.tr("Tabs of panels"))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
