@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Final, cast
 
 import mlx.core as mx
@@ -39,6 +40,8 @@ class Fault:
     skip: int = 0
     fired: int = 0
     passed: int = 0
+    nth: int | None = None
+    """Where set, the stage with this number in the plan, whatever its name."""
 
     @property
     def spent(self) -> bool:
@@ -62,9 +65,12 @@ def wrap_with(faults: Iterable[Fault], txn: Transaction) -> Wrap | None:
     if not armed:
         return None
 
+    numbers = count()
+
     def wrap(stage: PlanStage) -> PlanStage:
+        number = next(numbers)
         for fault in armed:
-            if fault.stage == stage.name:
+            if fault.nth == number or (fault.nth is None and fault.stage == stage.name):
                 stage = _wrapped(stage, fault, txn)
         return stage
 

@@ -16,8 +16,8 @@ def limit_views(bank: Bank, seq: int) -> tuple[LimitView, ...]:
         _row("append count", known.append_count, known.append_count.high),
         _row("evict_front", known.evict, known.evict.high),
         _back(bank, seq, known.rewind),
-        _row("shift down", known.shift, known.shift.low),
-        _row("shift up", known.shift, known.shift.high),
+        _shift("shift down", known.shift, -1, known.shift.low),
+        _shift("shift up", known.shift, 1, known.shift.high),
         _row("fork", known.fork, known.fork.low),
     ]
     return tuple(rows)
@@ -30,6 +30,18 @@ def _row(op: str, limit: Limit, farthest: int | None) -> LimitView:
     nearest = limit.high if at_low else limit.low
     reason, why = (limit.below, limit.low_why) if at_low else (limit.above, limit.high_why)
     return LimitView(op, nearest, farthest, f"{reason}{_why(why)}")
+
+
+def _shift(op: str, limit: Limit, nearest: int, farthest: int | None) -> LimitView:
+    """One direction of a shift; a shift by 0 is no way to go."""
+    if farthest is None or farthest * nearest <= 0:
+        farthest = nearest_or_none = None
+    else:
+        nearest_or_none = nearest
+    reason, why = (
+        (limit.below, limit.low_why) if nearest < 0 else (limit.above, limit.high_why)
+    )
+    return LimitView(op, nearest_or_none, farthest, f"{reason}{_why(why)}")
 
 
 def _why(value: int | None) -> str:
