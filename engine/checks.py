@@ -136,9 +136,7 @@ def _rows_differ(
     for p in owner.places:
         ours = owner.bits(p.place, look, lo, hi)
         theirs = twin.bits(p.place, other, lo, hi)
-        if not len(ours):
-            continue  # no complete group yet: nothing to compare, and no row to shape
-        rows = np.flatnonzero((ours != theirs).reshape(len(ours), -1).any(axis=1))
+        rows = np.flatnonzero((ours != theirs).any(axis=tuple(range(1, ours.ndim))))
         if rows.size:
             unit = look.group_size if isinstance(owner, GroupOwner) else 1
             return Difference(owner.name, look.key, p.layer, start + int(rows[0]) * unit)

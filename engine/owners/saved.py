@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import mlx.core as mx
 
 from engine.digest import Part
-from engine.owner import Changes, Key, Looks, Owner, OwnerSpec
+from engine.owner import Changes, Key, Looks, Mark, Owner, OwnerSpec
 from engine.owners.layout import Layout
 
 
@@ -46,6 +46,9 @@ class SavedOwner(Owner):
 
     def audit(self, looks: Looks, layer: int | None = None) -> list[Part]:
         return [part for other in self.others for part in other.audit(looks)]
+
+    def mark(self, key: Key, mark: Mark) -> None:
+        """The other owners keep the counts."""
 
     def check(self, looks: Looks) -> None:
         """The other owners check the slots' content."""
