@@ -38,9 +38,7 @@ def _shift(op: str, limit: Limit, nearest: int, farthest: int | None) -> LimitVi
         farthest = nearest_or_none = None
     else:
         nearest_or_none = nearest
-    reason, why = (
-        (limit.below, limit.low_why) if nearest < 0 else (limit.above, limit.high_why)
-    )
+    reason, why = (limit.below, limit.low_why) if nearest < 0 else (limit.above, limit.high_why)
     return LimitView(op, nearest_or_none, farthest, f"{reason}{_why(why)}")
 
 

@@ -64,7 +64,9 @@ def _bank(engine: Engine, wanted: ReadArray) -> Bank:
         raise Unreadable("array", "unknown bank", "public or private", wanted.bank)
     private = engine.pair.private_bank
     if private.spoiled:
-        raise Unreadable("array", "the private bank holds nothing usable before the next transaction")
+        raise Unreadable(
+            "array", "the private bank holds nothing usable before the next transaction"
+        )
     if engine.open is not None and engine.mode == "fast":
         raise Unreadable("array", "in fast mode the private image is not evaluated yet")
     return private

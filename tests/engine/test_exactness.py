@@ -66,7 +66,9 @@ def test_four_sequences_in_turn_and_together(name: str) -> None:
     lines = {seq: prompt(name, 70)[seq * 3 :] for seq in range(4)}
     expected: Bytes = {}
     for seq, tokens in lines.items():
-        expected.update({k: v for k, v in one_pass(name, tokens, 0, seq).items() if "marks" not in k})
+        expected.update(
+            {k: v for k, v in one_pass(name, tokens, 0, seq).items() if "marks" not in k}
+        )
     engine = session(name, mode="fast", audit_each=True)
     at = dict.fromkeys(lines, 0)
     while any(at[s] < len(t) for s, t in lines.items()):
