@@ -135,11 +135,10 @@ def _times(place: Place, field: str, value: Json) -> int | Literal["always"]:
     return integer(place, field, value, 1)
 
 
-def _during(place: Place, field: str, value: Json) -> Op:
-    op = _op(place.at(field), value)
-    if isinstance(op, Fail):
+def _during(place: Place, field: str, value: Json) -> PlainOp | Transaction:
+    if isinstance(value, dict) and value.get("op") == "fail":  # before going any deeper
         place.wrong(f"{field} can't be a fail op", "an op in flight", "fail")
-    return op
+    return cast("PlainOp | Transaction", _op(place.at(field), value))
 
 
 def _inner(place: Place, field: str, value: Json) -> tuple[PlainOp, ...]:

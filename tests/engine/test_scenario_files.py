@@ -199,6 +199,16 @@ def test_what_is_no_scenario_is_malformed_in_one_sentence(content: bytes) -> Non
     assert len(sentence) < 500
 
 
+@pytest.mark.parametrize("depth", [2, 20, 200, 400, 900, 5000])
+@pytest.mark.parametrize("name", ["fail", "transaction"])
+def test_nested_ops_are_malformed_at_any_depth(name: str, depth: int) -> None:
+    fail = b'{"op":"fail","stage":"write","kind":"oom","during":', b"}"
+    head, tail = fail if name == "fail" else (b'{"op":"transaction","ops":[', b"]}")
+    content = b'{"capacity":4,"ops":[' + head * depth + b"{}" + tail * depth + b"]}"
+    with pytest.raises(Malformed, match=r"can't|nested"):
+        parse(content)
+
+
 def test_a_byte_order_mark_is_no_fault() -> None:
     assert parse(b"\xef\xbb\xbf" + scenario()).capacity == 8
 
