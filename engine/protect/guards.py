@@ -84,9 +84,8 @@ def kind_of(cache: Any) -> Kind | None:
     return KINDS.get(getattr(type(cache), "update_and_fetch", None))
 
 
-def pinned_names(cache: Any) -> tuple[str, ...]:
-    """Attributes whose old content is protected by rows, not by a handle."""
-    return ("keys", "values") if kind_of(cache) is not None else ()
+PINNED = ("keys", "values")
+"""Attributes of a guarded cache whose old content is protected by rows, not by a handle."""
 
 
 def buffers(cache: Any) -> list[Any]:

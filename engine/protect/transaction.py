@@ -18,7 +18,7 @@ import mlx.core as mx
 
 from .errors import StateLost
 from .freeze import Node, arrays_of, freeze, leaves, restore
-from .guards import Guard, buffers, kind_of, n_rows, pinned_names
+from .guards import PINNED, Guard, buffers, kind_of, n_rows
 
 _LOST: weakref.WeakSet[Any] = weakref.WeakSet()
 """Caches whose arrays were handed in unevaluated and could not be computed."""
@@ -56,12 +56,17 @@ class Transaction:
     def begin(self) -> None:
         """Keep the public state. Fails without having changed anything."""
         self._evaluate_public()
-        self._nodes = [freeze(cache, pinned_names) for cache in self._caches]
         guards = []
         for leaf in self._leaves:
             kind = kind_of(leaf)
             if kind is not None:
                 guards.append(Guard.on(leaf, kind, _GUARDS.get(id(leaf))))
+        guarded = {id(guard.cache) for guard in guards}
+        # a cache hidden inside another object has no guard, so its buffers are kept by handle
+        self._nodes = [
+            freeze(cache, lambda obj: PINNED if id(obj) in guarded else ())
+            for cache in self._caches
+        ]
         mx.eval([guard.prefetch(self._n_tokens) for guard in guards])
         self._guards = guards
         self.is_open = True

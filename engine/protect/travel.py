@@ -67,13 +67,13 @@ class TimeTravel:
         return twin
 
     def legal_targets(self, cache: Sequence[Any]) -> dict[str, Any]:
-        """`first` and `last` of the range in which every position can be reached, and `others`."""
+        """`first` and `last` of the range in which every position can be reached."""
         lineage = lineage_of(cache)
         now = self.position(cache)
         if now is None:
-            return {"first": None, "last": None, "others": []}
+            return {"first": None, "last": None}
         first = _first_reachable(lineage, cache)
-        return {"first": now if first is None else first, "last": now, "others": []}
+        return {"first": now if first is None else first, "last": now}
 
     def _known_position(self, op: str, cache: Sequence[Any]) -> int:
         now = self.position(cache)
