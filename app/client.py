@@ -145,7 +145,7 @@ class Client(QObject):
     def adopt(self, snapshot: Snapshot, records: list[Record], name: str) -> None:
         """Show a recorded session: its records can be travelled, nothing can be run."""
         owners = tuple((view.name, view.unit) for view in snapshot.owners)
-        stages = records[-1].stages if records else ()
+        stages = next((r.stages for r in reversed(records) if r.stages), ())
         names = tuple(dict.fromkeys((view.name, view.kind) for view in stages))
         self.offline, self.foreign = True, None
         self._waiting.clear()
@@ -153,8 +153,8 @@ class Client(QObject):
         for record in records:
             self._hand_on(0, record)
         self._hand_on(0, snapshot)
-        if records:
-            self._hand_on(0, StagesChanged(records[-1].txn or 0, records[-1].stages))
+        if stages:
+            self._hand_on(0, StagesChanged(snapshot.txn, stages))
 
     def adopt_foreign(self, reports: list[dict[str, Any]]) -> None:
         """Show another engine's state: what `check --json` says of one or more files."""

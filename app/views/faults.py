@@ -114,6 +114,7 @@ class FaultPanel(Panel):
             chosen = self.stage.currentText()
             self.stage.clear()
             self.stage.addItems(names)
+            if names:
             self.stage.setCurrentText(chosen if chosen in names else names[0])
 
     def _show_result(self) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -40,10 +41,14 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def caught(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
-    """Errors that reached the hook of the interpreter; a test may look at them."""
-    found: list[BaseException] = []
-    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: found.append(error))
+def caught(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Tracebacks of errors that reached the hook of the interpreter; a test looks at them."""
+    found: list[str] = []
+
+    def hook(kind, error, trace) -> None:
+        found.append("".join(traceback.format_exception(kind, error, trace)))
+
+    monkeypatch.setattr(sys, "excepthook", hook)
     return found
 
 
