@@ -115,7 +115,7 @@ class FaultPanel(Panel):
             self.stage.clear()
             self.stage.addItems(names)
             if names:
-            self.stage.setCurrentText(chosen if chosen in names else names[0])
+                self.stage.setCurrentText(chosen if chosen in names else names[0])
 
     def _show_result(self) -> None:
         record = self.client.shown or self._last_problem()
