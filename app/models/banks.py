@@ -29,7 +29,7 @@ PART_COLUMNS = (
     Column("First", "right", mono=True),
     Column("Last", "right", mono=True),
     Column("Count", "right", mono=True),
-    Column("Against the run"),
+    Column("Verdict", tip="How the part stands against the main run"),
 )
 STATE_GLYPHS = {"same": "tick", "sealed": "tick", "stale": "dash", "in flight": "triangle"}
 STATE_ROLES = {"same": "done", "sealed": "done", "stale": "pending", "in flight": "running"}

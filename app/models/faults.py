@@ -111,6 +111,6 @@ def result_line(record: Record) -> str:
         out += f", expected {text.count(record.expected)}"
     if record.given is not None and "given" not in out:
         out += f", given {text.count(record.given)}"
-    if record.bad_value and record.bad_value not in out:
+    if record.bad_value and record.bad_value.split(" ")[0] not in out:
         out += f" ({record.bad_value})"
     return out

@@ -24,8 +24,7 @@ COLUMNS = (
     Column("Result", width=12),
     Column("Positions", "right", mono=True, tip="Positions that the op wrote"),
     Column("Time", "right", mono=True, width=7),
-    Column("Stage", width=17),
-    Column("Kind or reason", width=14),
+    Column("Why", tip="Stage and kind of a failure, reason of a refusal"),
     Column("What happened"),
 )
 OUTCOMES = {
@@ -245,9 +244,8 @@ def record_cell(record: Record, column: int) -> Cell:
         case 6:
             return Cell(text.duration(record.duration_ns), tip=f"{record.duration_ns:,} ns")
         case 7:
-            return Cell(record.stage)
-        case 8:
-            return Cell(record.kind or record.reason)
+            failed = f"{record.kind} at {record.stage}" if record.stage else record.kind
+            return Cell(record.reason or failed)
         case _:
             return Cell(record.sentence, tip=record.sentence)
 

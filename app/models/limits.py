@@ -8,8 +8,7 @@ from engine.snapshot import LimitView
 
 COLUMNS = (
     Column("Op"),
-    Column("From", "right", mono=True),
-    Column("To", "right", mono=True),
+    Column("Legal", "right", mono=True, tip="From the lowest to the highest legal target"),
     Column("Why not further"),
 )
 
@@ -22,12 +21,17 @@ def limit_table(seq: int, limits: tuple[LimitView, ...]) -> Table:
         name = Cell(limit.op, role="" if legal else "pending", glyph="tick" if legal else "cross")
         cells = (
             name,
-            Cell(text.optional(limit.nearest), tip=text.position_tip(limit.nearest)),
-            Cell(text.optional(limit.farthest), tip=text.position_tip(limit.farthest)),
+            Cell(_range(limit), tip=_range(limit, exact=True)),
             Cell(limit.reason if legal else f"not possible: {limit.reason}"),
         )
         rows.append(Row(cells, _jump(seq, limit), limit.op))
     return Table(COLUMNS, tuple(rows))
+
+
+def _range(limit: LimitView, exact: bool = False) -> str:
+    """The legal targets, lowest first; one number where there is only one."""
+    ends = sorted({end for end in (limit.nearest, limit.farthest) if end is not None})
+    return " – ".join(str(end) if exact else text.count(end) for end in ends) or text.NOTHING
 
 
 def _jump(seq: int, limit: LimitView) -> Jump:

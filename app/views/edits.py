@@ -18,6 +18,9 @@ from engine.errors import EngineError
 from engine.events import SessionOpened, Trial, Trouble
 from engine.opjson import from_json
 
+NO_SESSION = "No session is open."
+NO_PAST = "The past can't be edited: return to the newest state."
+
 
 class EditPanel(Panel):
     """One form a kind of op; Enter tries, Ctrl+Enter does."""
@@ -244,12 +247,14 @@ class EditPanel(Panel):
         self._show_answer(state)
 
     def _say_nothing(self, state) -> None:
-        if self.result.text():
-            return
+        words = ""
         if state is None:
-            set_text(self.result, "No session is open.", "text2")
+            words = NO_SESSION
         elif not state.live:
-            set_text(self.result, "The past can't be edited: return to the newest state.", "text2")
+            words = NO_PAST
+        if words or self.result.text() in (NO_SESSION, NO_PAST):
+            self._say("", "", "")
+            set_text(self.result, words, "text2")
 
     def _show_answer(self, state) -> None:
         record = self.answer

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QPushButton, QSpinBox, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QPushButton, QSpinBox
 
+from app import theme
 from app.models.faults import KIND_WORDS, Arming, armed_table, proof, result_line
 from app.models.table import Jump
 from app.views.panel import GlyphLabel, Panel, heading, label, named, row_of, set_text
@@ -51,7 +52,6 @@ class FaultPanel(Panel):
         for choice, words in WHEN:
             self.when.addItem(words, choice)
         self.armed = TableView(self.tr("Armed faults"))
-        self.no_fault = label(self.tr("No fault is armed."), second=True)
         self.result_mark = GlyphLabel(self)
         self.result = label("", self.tr("Result"), wrap=True)
         self.verdict = label("", self.tr("Proof"), second=True, wrap=True)
@@ -69,21 +69,19 @@ class FaultPanel(Panel):
         self._offer([str(stage) for stage in TxnStage])
 
     def _lay_out(self) -> None:
+        self.box.setSpacing(4)
         self.box.addLayout(row_of(self.stage, self.kind))
         self.box.addLayout(row_of(self.when, self.nth, self.arm, None))
         self.box.addWidget(self.explain)
-        split = QSplitter(Qt.Orientation.Vertical)
-        named(split, self.tr("Armed faults over the proof"))
-        split.setChildrenCollapsible(False)
-        self.armed_mark = heading(self.tr("Armed"))
-        buttons = row_of(self.armed_mark, None, self.clear_one, self.clear_all)
-        split.addWidget(_part(self.tr("Armed"), buttons, self.no_fault, self.armed))
-        titles = row_of(heading(self.tr("Last result")), None)
-        lines = row_of(self.result_mark, self.result)
-        split.addWidget(_part(self.tr("Result"), titles, lines, self.verdict, self.proof))
-        split.setStretchFactor(0, 1)
-        split.setStretchFactor(1, 3)
-        self.box.addWidget(split, 1)
+        self.armed_mark = heading("")
+        self.box.addLayout(row_of(self.armed_mark, None, self.clear_one, self.clear_all))
+        self.box.addWidget(self.armed)
+        self.result_title = heading(self.tr("Last result"))
+        self.box.addWidget(self.result_title)
+        self.box.addLayout(row_of(self.result_mark, self.result))
+        self.box.addWidget(self.verdict)
+        self.box.addWidget(self.proof, 1)
+        self.box.addStretch(0)
 
     # content ----------------------------------------------------------------------------------
 
@@ -101,10 +99,11 @@ class FaultPanel(Panel):
         faults = self.client.faults.faults
         self.armed.set_table(armed_table(faults))
         self.armed.setVisible(bool(faults))
-        self.no_fault.setVisible(not faults)
-        self.clear_all.setEnabled(bool(faults))
-        self.clear_one.setEnabled(bool(faults))
-        set_text(self.armed_mark, f"Armed ({len(faults)})" if faults else "Armed")
+        rows = min(len(faults), 4) + 1
+        self.armed.setFixedHeight(rows * theme.row_height() + 6)
+        self.clear_all.setVisible(bool(faults))
+        self.clear_one.setVisible(bool(faults))
+        set_text(self.armed_mark, f"Armed ({len(faults)})" if faults else "No fault is armed")
         self._show_result()
 
     def _offer(self, names: list[str]) -> None:
@@ -174,19 +173,3 @@ class FaultPanel(Panel):
         rows = chosen or ({0} if source.n_rows else set())
         for stage in dict.fromkeys(source.cell(row, 0).text for row in sorted(rows)):
             self.send(ClearFaults(stage))
-
-
-def _part(name: str, *items) -> QWidget:
-    """Widgets and lines over each other; the last one takes the room."""
-    part = QWidget()
-    part.setAccessibleName(name)
-    box = QVBoxLayout(part)
-    box.setContentsMargins(0, 4, 0, 0)
-    box.setSpacing(4)
-    for item in items:
-        if isinstance(item, QWidget):
-            box.addWidget(item, 1 if item is items[-1] else 0)
-        else:
-            box.addLayout(item)
-    box.addStretch(0)
-    return part

@@ -106,6 +106,6 @@ def _sides(problem: Problem) -> str:
     out = ""
     if problem.expected and "expected" not in problem.sentence:
         out += f", expected {problem.expected}"
-    if problem.given and not {"given", problem.given} & set(problem.sentence.split()):
+    if problem.given and not any(w in problem.sentence for w in ("given", problem.given)):
         out += f", given {problem.given}"
     return out

@@ -202,6 +202,12 @@ class TableView(QTableView):
         else:
             super().keyPressEvent(event)
 
+    def focusInEvent(self, event) -> None:
+        """Qt makes the first row the current one then; that is no choice of the user's."""
+        self._quiet = True
+        super().focusInEvent(event)
+        self._quiet = False
+
     def changeEvent(self, event) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtGui import QImage, QPainter, QPen
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
+    QGraphicsRectItem,
     QPushButton,
     QSpinBox,
     QWidget,
@@ -61,6 +62,7 @@ class TensorPanel(Panel):
         self.facts = label("", self.tr("Shape and range"), second=True, wrap=True)
         self.under = label("", self.tr("Value under the pointer"))
         self.empty = label("", self.tr("Why there is no picture"), second=True, wrap=True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -138,7 +140,8 @@ class TensorPanel(Panel):
                 where = f" · layer {layer}" if layer >= 0 else ""
                 self.array.addItem(f"{owner}{where} · {part}", (owner, layer, part))
             self.slices.clear()
-        self.setEnabled(True)
+            tensors = [n for n, (owner, _, _) in enumerate(arrays) if owner != "history"]
+            self.array.setCurrentIndex(tensors[0] if tensors else self.array.count() - 1)
         if not self.slices and arrays and self.isVisible() and self.client.snapshot is not None:
             self.ask()
         self._draw()
@@ -148,7 +151,7 @@ class TensorPanel(Panel):
         if origin is self:
             return
         if selection.start is not None and not self.first.hasFocus():
-            self.first.setValue(max(0, selection.start))
+            self._bring_in(selection.start)
         for n in range(self.array.count()):
             owner, layer, _ = self.array.itemData(n)
             if owner == selection.owner and selection.layer in (-1, layer):
@@ -158,6 +161,12 @@ class TensorPanel(Panel):
                     self.slices.clear()
                 break
         self.refresh()
+
+    def _bring_in(self, position: int) -> None:
+        """Move the window of rows so that a position is in it."""
+        if not self.first.value() <= position < self.first.value() + self.rows.value():
+            self.first.setValue(max(0, position - self.rows.value() // 4))
+            self.slices.clear()
 
     # drawing ----------------------------------------------------------------------------------
 
@@ -221,6 +230,8 @@ class TensorPanel(Panel):
         self.plot.hideButtons()
         self.image = pg.ImageItem(axisOrder="row-major")
         self.plot.addItem(self.image)
+        self.marker = QGraphicsRectItem()
+        self.plot.addItem(self.marker)
         self.plot.invertY(True)
         self.plot.setLabel("bottom", self.tr("column"))
         self.plot.scene().sigMouseMoved.connect(self._hover)
@@ -249,7 +260,22 @@ class TensorPanel(Panel):
         )
         n_rows, n_columns = matrix.values.shape
         self.image.setRect(0, matrix.first, n_columns, n_rows)
+        self._mark(matrix, by_position)
         self.plot.setAccessibleDescription(tensor.facts(matrix))
+
+    def _mark(self, matrix, by_position: bool) -> None:
+        """Outline the selected positions where they are rows of the picture."""
+        selection = self.hub.selection
+        n_rows, n_columns = matrix.values.shape
+        inside = by_position and selection.start is not None
+        low = max(selection.start, matrix.first) if inside else 0
+        high = min(selection.stop, matrix.first + n_rows) if inside else 0
+        self.marker.setVisible(high > low)
+        if high > low:
+            pen = QPen(theme.colour("accent"), 2)
+            pen.setCosmetic(True)
+            self.marker.setPen(pen)
+            self.marker.setRect(0, low, n_columns, high - low)
 
     def _place_of(self, point) -> tuple[int, int]:
         at = self.plot.getPlotItem().vb.mapSceneToView(point)

@@ -10,15 +10,14 @@ def test_a_legal_range_and_an_impossible_op():
     table = limit_table(
         2,
         (
-            LimitView("rewind", 64, 112, "no-checkpoint"),
+            LimitView("rewind", 112, 64, "no-checkpoint"),
             LimitView("copy", None, None, "not-derivable"),
         ),
     )
-    assert [cell.text for cell in table.rows[0].cells] == ["rewind", "64", "112", "no-checkpoint"]
-    assert table.rows[0].jump.positions == (112, 113)
+    assert [cell.text for cell in table.rows[0].cells] == ["rewind", "64 – 112", "no-checkpoint"]
+    assert table.rows[0].jump.positions == (64, 65)
     assert [cell.text for cell in table.rows[1].cells] == [
         "copy",
-        "–",
         "–",
         "not possible: not-derivable",
     ]
