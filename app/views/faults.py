@@ -58,7 +58,6 @@ class FaultPanel(Panel):
         self.proof = TableView(self.tr("Digests before and after"))
         self._lay_out()
         self.arm.clicked.connect(self.arm_fault)
-        self.stage.lineEdit().returnPressed.connect(self.arm_fault)
         self.clear_all.clicked.connect(lambda: self.send(ClearFaults()))
         self.clear_one.clicked.connect(self.clear_selected)
         self.kind.currentIndexChanged.connect(self._explain)
@@ -165,6 +164,13 @@ class FaultPanel(Panel):
         arming = Arming.of(self.when.currentData(), self.nth.value())
         self.send(ArmFault(stage, self.kind.currentData(), arming.times, arming.skip))
         self.hub.change(self, **Jump(stage=stage).changes())
+
+    def keyPressEvent(self, event) -> None:
+        """Enter in a field of the form arms; the fields themselves let it pass."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.arm_fault()
+        else:
+            super().keyPressEvent(event)
 
     def clear_selected(self) -> None:
         """Disarm the stages of the selected rows (the first when none is selected)."""

@@ -201,10 +201,11 @@ class JournalPanel(Panel):
 
     def _enter(self) -> None:
         self.apply_filter()
-        if self.view.table.source.n_rows:
+        n_rows = self.view.table.source.n_rows
+        if n_rows:
             self.view.setFocus()
-            if not self.view.currentIndex().isValid():
-                self.view.selectRow(self.view.table.source.n_rows - 1)
+            if not self.view.selectionModel().hasSelection():
+                self.view.selectRow(n_rows - 1)
 
     def _row_actions(self, menu, row: int) -> None:
         record = self.view.table.source.record(row)

@@ -56,6 +56,7 @@ class TableView(QTableView):
             part.setAccessibleName(f"{name}: {word}")
         self.selectionModel().currentRowChanged.connect(self._current_changed)
         self.horizontalHeader().sectionResized.connect(self._section_resized)
+        self.clicked.connect(self._clicked)
         self.activated.connect(lambda index: self.activated_row.emit(index.row()))
 
     def _set_up(self) -> None:
@@ -120,6 +121,11 @@ class TableView(QTableView):
     def _current_changed(self, current, previous) -> None:
         if not self._quiet and current.isValid():
             self.chosen.emit(current.row())
+
+    def _clicked(self, index) -> None:
+        """A click on the row that is current already leads there again."""
+        if index.row() == self.currentIndex().row():
+            self.chosen.emit(index.row())
 
     def _fit_columns(self, source) -> None:
         """Widths from the titles and some rows; they grow with the content, not under a hand."""
@@ -204,8 +210,11 @@ class TableView(QTableView):
 
     def focusInEvent(self, event) -> None:
         """Qt makes the first row the current one then; that is no choice of the user's."""
+        had = self.currentIndex().isValid()
         self._quiet = True
         super().focusInEvent(event)
+        if not had:
+            self.selectionModel().clearCurrentIndex()
         self._quiet = False
 
     def changeEvent(self, event) -> None:

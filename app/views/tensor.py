@@ -149,6 +149,7 @@ class TensorPanel(Panel):
     def show_selection(self, selection, origin) -> None:
         """Another sequence or owner chosen elsewhere is shown here."""
         if origin is self:
+            self.refresh()
             return
         if selection.start is not None and not self.first.hasFocus():
             self._bring_in(selection.start)
