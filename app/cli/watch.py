@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +52,9 @@ def run(args: argparse.Namespace) -> int:
         raise Unreadable(args.replay[-1], f"a replay without an address ({len(servers)} given)")
     options = options_of(args)
     out = Output(args.json)
+    if threading.current_thread() is threading.main_thread():
+        # a shell starts background jobs with Ctrl-C ignored; here it is the way to end
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if servers and paths:
             raise Unreadable(str(paths[0]), "watch addresses or folders, not both at once")
@@ -74,7 +79,7 @@ class Output:
 
     def show(self, name: str, report: Report) -> None:
         """Print what differs from the last report of the same name."""
-        before = self.last.get(name)
+        before, self.last[name] = self.last.get(name), report
         old = set(before.findings) if before is not None else set()
         for finding in [own for own in report.findings if own not in old]:
             self.finding(name, "new", finding)
@@ -83,7 +88,6 @@ class Output:
         if before is None or before.verdict != report.verdict:
             record = {"source": name, "state": "verdict", "verdict": report.verdict}
             self.write({**record, "reason": report.reason}, f"{name}: {report.verdict}")
-        self.last[name] = report
 
     def finding(self, name: str, state: str, finding: Finding) -> None:
         record = {
@@ -95,7 +99,7 @@ class Output:
             "part": finding.part,
             "position": finding.position,
         }
-        self.write(record, f"{state} {finding_line(finding)}")
+        self.write(record, f"{name}: {state} {finding_line(finding)}")
 
     def gone(self, name: str) -> None:
         self.last.pop(name, None)

@@ -34,6 +34,8 @@ __all__ = [
     "RowNorms",
     "Sequence",
     "open_file",
+    "read_source",
+    "unreadable_report",
 ]
 
 
@@ -63,10 +65,14 @@ def open_file(path: Path | str, options: Options | None = None) -> Opened:
 
     Raises: Unreadable when there is no such regular file. Damage is a finding of the report.
     """
-    source = Source.open(Path(path))
+    return read_source(Source.open(Path(path)), options or Options())
+
+
+def read_source(source: Source, options: Options) -> Opened:
+    """Read an open file."""
     for reader in READERS:
         if reader.matches(source):
-            return reader.read(source, options or Options())
+            return reader.read(source, options)
     return Opened(unknown_report(source), source)
 
 
