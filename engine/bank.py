@@ -8,7 +8,6 @@ public bank remembers that in `changes`) and what failed attempts wrote into the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -54,6 +53,19 @@ class Bank:
     spoiled: bool = False
     """An evaluation failed: no array of this bank may be used again."""
     checkpoints: dict[Key, tuple[Checkpoint, ...]] = field(default_factory=dict)
+    sealed: Digests = ()
+    """Digests of the owners as `seal` left them; empty until then."""
+    _positional: tuple[PositionalOwner, ...] = ()
+    _fixed: tuple[FixedOwner, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.adopt(self.owners)
+
+    def adopt(self, owners: dict[str, Owner]) -> None:
+        """Take these owners instead of the present ones."""
+        self.owners = owners
+        self._positional = tuple(o for o in owners.values() if isinstance(o, PositionalOwner))
+        self._fixed = tuple(o for o in owners.values() if isinstance(o, FixedOwner))
 
     @classmethod
     def empty(cls, history: History, layout: Layout, with_model: bool) -> Bank:
@@ -80,13 +92,13 @@ class Bank:
         """Slots."""
         return cast(SavedOwner, self.owners["saved"])
 
-    def positional(self) -> Iterator[PositionalOwner]:
+    def positional(self) -> tuple[PositionalOwner, ...]:
         """Owners with tables along the cells."""
-        return (o for o in self.owners.values() if isinstance(o, PositionalOwner))
+        return self._positional
 
-    def fixed(self) -> Iterator[FixedOwner]:
+    def fixed(self) -> tuple[FixedOwner, ...]:
         """Owners with one value a sequence and layer."""
-        return (o for o in self.owners.values() if isinstance(o, FixedOwner))
+        return self._fixed
 
     # what stands where
 
@@ -120,9 +132,10 @@ class Bank:
     # verbs over all owners
 
     def catch_up(self, public: Bank) -> None:
-        """Become equal to the public bank; evaluates what it copied.
+        """Become equal to the public bank; what is copied is evaluated with what follows.
 
-        Raises: RuntimeError or MemoryError from the evaluation; the bank is then `spoiled`.
+        Until an evaluation has succeeded the copied rows count as touched: rolled back tables
+        lack them again.
         """
         if self.spoiled:
             for owner in self.owners.values():
@@ -135,9 +148,9 @@ class Bank:
             lacking.cells = _merged(lacking.cells)
             for owner in self.owners.values():
                 owner.catch_up(public.owners[owner.name], lacking)
-        self.checkpoints = dict(public.checkpoints)
-        self.evaluate()
-        self.txn, self.touched, self.changes = public.txn, Changes(), Changes()
+            self.touched = lacking
+        self.checkpoints, self.sealed = dict(public.checkpoints), ()
+        self.txn, self.changes = public.txn, Changes()
 
     def evaluate(self, *more: mx.array) -> None:
         """One evaluation of everything that may be unevaluated; spoils the bank if it fails."""
@@ -148,7 +161,7 @@ class Bank:
         except BaseException:
             self.spoiled = True
             raise
-        self.spoiled = False
+        self.spoiled, self.touched = False, Changes()
         for owner in self.positional():
             owner.hold()
 
@@ -183,14 +196,16 @@ class Bank:
         for owner in self.owners.values():
             owner.mark(key, Mark(lineage.consumed, lineage.log.hash))
 
+    def prepare(self) -> list[mx.array]:
+        """Name every array that `seal` will hash; evaluate them before it."""
+        looks = self.looks()
+        return [a for o in self.owners.values() for a in o.prepare(looks, self.changes)]
+
     def seal(self) -> None:
         """Hash everything this transaction changed. All that can fail happens here or before."""
-        looks = self.looks()
-        wanted = [a for o in self.owners.values() for a in o.prepare(looks, self.changes)]
-        if wanted:
-            self.evaluate(*wanted)
         for owner in self.owners.values():
             owner.seal()
+        self.sealed = self.digests()
 
     def check(self) -> None:
         """Every owner against the lineage, and the history against itself.
@@ -210,6 +225,8 @@ class Bank:
 
         With `by_layer` owners with layers give one entry a layer, `NAME.layer.N`.
         """
+        if self.sealed and not recompute and not by_layer:
+            return self.sealed
         sequences, slots = self.sequence_looks(), self.slot_looks()
         found: list[tuple[str, str]] = []
         for owner in self.owners.values():

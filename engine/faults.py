@@ -23,6 +23,7 @@ from engine.errors import StepFailed
 from engine.owners.fixed import FixedOwner
 from engine.plan import PlanStage, Wrap
 from engine.terms import FailKind
+from engine.work import STREAMS
 
 if TYPE_CHECKING:
     from engine.transaction import Transaction
@@ -120,15 +121,18 @@ def _raise_after(stage: PlanStage, kind: FailKind, txn: Transaction) -> None:
 
 
 def _poison(stage: PlanStage) -> None:
-    """One NaN in the first live row of the value that the stage names."""
+    """One NaN in the first live row of the stage's output: the streams, where it adds to them,
+    else (and before an integer choice) the value that the stage names."""
     assert stage.graph is not None
     assert stage.step is not None
-    step = stage.step()
-    value = step.values[stage.graph.poison]
+    step, name = stage.step(), stage.graph.poison
+    if STREAMS in stage.graph.floats and not stage.graph.poison_before:
+        name = STREAMS
+    value = step.values[name]
     row = step.lead if value.shape[0] == step.n_rows else 0
     mask = np.zeros(value.shape, np.float32)
     mask[(row, *(0,) * (value.ndim - 1))] = np.nan
-    step.values[stage.graph.poison] = value + mx.array(mask).astype(value.dtype)
+    step.values[name] = value + mx.array(mask).astype(value.dtype)
 
 
 def _poison_owner(stage: PlanStage, txn: Transaction) -> None:

@@ -240,7 +240,8 @@ class _Reader:
         entries = [self._entry(number, e) for number, e in enumerate(self.about["keys"])]
         history = self._history(entries)
         fresh = Bank.empty(history, self.engine.layout, bank.with_model)
-        bank.owners, bank.checkpoints = fresh.owners, {}
+        bank.adopt(fresh.owners)
+        bank.checkpoints = {}
         bank.changes, bank.touched, bank.spoiled = Changes(), Changes(), False
         for owner in bank.positional():
             owner.ensure(history.n_cells)
@@ -250,7 +251,7 @@ class _Reader:
         if extra:
             raise self.bad(f"tensor {extra[0]}", "no such tensor", "one")
         try:
-            bank.evaluate()
+            bank.evaluate(*bank.prepare())
             bank.seal()
             bank.check()
         except (InvariantBroken, RuntimeError) as error:

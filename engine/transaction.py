@@ -19,6 +19,7 @@ from engine.bank import Bank, BankPair
 from engine.derive import GoBack, Piece, Work
 from engine.effects import Applied
 from engine.errors import EngineError, StepFailed
+from engine.owner import Key
 from engine.owners.groups import GroupOwner
 from engine.plan import PlanStage, Wrap, build_plan
 from engine.progress import CancelToken
@@ -104,7 +105,7 @@ class Transaction:
 
     def _stages(self) -> list[PlanStage]:
         def txn(stage: TxnStage, run: Callable[[], None]) -> PlanStage:
-            return PlanStage(stage, "transaction", run, self._read_status, seq=self.op.seq)
+            return PlanStage(stage, "transaction", run, self._settle, seq=self.op.seq)
 
         plan = [txn(TxnStage.RESERVE, self._reserve)]
         if has_load(self.op):
@@ -119,8 +120,10 @@ class Transaction:
             txn(TxnStage.PUBLISH, self._seal),
         ]
 
-    def _read_status(self) -> None:
-        self.worker.judge_status(self.records[self.at].stage.name)
+    def _settle(self) -> None:
+        """In inspect mode what the stage made is judged at once, in fast mode with the seal."""
+        if not self.fast:
+            self.worker.judge()
 
     @property
     def private(self) -> Bank:
@@ -145,7 +148,8 @@ class Transaction:
         private.catch_up(pair.public_bank)
         for owner in private.positional():
             owner.ensure(self.applied.history.n_cells)
-        private.evaluate()
+        if not self.fast or self.session.audit_each or private.spoiled:
+            private.evaluate()
         if self.session.audit_each:
             pair.compare()
         private.check()
@@ -174,7 +178,8 @@ class Transaction:
     def _compress(self) -> None:
         """Regroup where the anchor moved, and let the device check the groups."""
         self.worker.regroup()
-        self.worker.check_groups()
+        regrouped = self.private.changes.regrouped
+        self.worker.check_groups(skip=self._ran() - regrouped)
 
     def _index(self) -> None:
         """Every group row that the history implies stands in its table."""
@@ -183,12 +188,22 @@ class Transaction:
                 self.worker.check_group_rows(owner)
 
     def _verify(self) -> None:
-        """Counts, id hashes, history and finite owner rows of the private image."""
+        """Counts, id hashes, history and finite owner rows of the private image.
+
+        What the graph's stages made in this transaction was judged stage by stage.
+        """
         self.private.check()
-        self.worker.check_finite_owners()
+        self.worker.check_finite_owners(skip=self._ran())
+
+    def _ran(self) -> set[Key]:
+        """In fast mode: keys that the graph's stages have judged in this transaction."""
+        if not self.fast:
+            return set()
+        return {work.key for work in self.work if isinstance(work, Piece)}
 
     def _seal(self) -> None:
-        """Hash what changed; afterwards only the flip is left."""
+        """The last evaluation, its judgement, and the hashes; then only the flip is left."""
+        self.worker.last_fence()
         self.private.seal()
         self.private.txn = self.number
 
@@ -230,12 +245,16 @@ class Transaction:
         failed = as_step_failure(record.stage.name, error)
         record.state = "failed"
         if isinstance(failed, StepFailed):
+            if any(r.stage.name == failed.stage and r.state == "done" for r in self.records):
+                record.state = "not reached"  # it only found out what an earlier stage did
             failed.op = failed.op or self.op.name
             failed.seq = failed.seq or record.stage.seq
-            record.fail_kind, record.detail = failed.kind, failed.detail
+            if record.state == "failed":
+                record.fail_kind, record.detail = failed.kind, failed.detail
             for other in self.records:
                 if other.stage.name == failed.stage and other.state == "done":
                     other.state, other.fail_kind = "failed", failed.kind
+                    other.detail = failed.detail
         else:
             record.detail = str(error) or type(error).__name__
         for other in self.records[self.at + 1 :]:

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import mlx.core as mx
 import numpy as np
@@ -45,13 +47,21 @@ if TYPE_CHECKING:
     from engine.transaction import Transaction
 
 
+STREAMS: Final = "streams"
+"""Everything that a stage with this output makes goes into it, and so does every NaN."""
+
+
 @dataclass(slots=True)
 class Flag:
-    """A value that must be finite: zero when it is, not-a-number when it is not."""
+    """Values of a stage that must be finite; `probe` is their sum, which is not when they are not.
+
+    A probe that overflowed although every value is finite is no fault: the values decide.
+    """
 
     stage: str
-    value: str
-    zero: mx.array
+    probe: mx.array
+    names: tuple[str, ...]
+    """Values to look through, in order, when the probe is not finite."""
     step: Step
     key: int
     owner: str | None
@@ -75,11 +85,11 @@ class Worker:
     state: PrivateState | None = None
     done: int = 0
     """Items of the work list that are done."""
+    bank: Bank = field(init=False)
+    """The private bank."""
 
-    @property
-    def bank(self) -> Bank:
-        """The private bank."""
-        return self.txn.session.pair.private_bank
+    def __post_init__(self) -> None:
+        self.bank = self.txn.session.pair.private_bank
 
     @property
     def device(self) -> str:
@@ -184,10 +194,13 @@ class Worker:
     def _settle(self, stage: Stage, piece: Piece) -> None:
         """Note what must be finite and zero; in inspect mode evaluate and judge at once."""
         step = self._the_step()
-        for name in stage.floats:
-            zero = mx.sum(step.values[name] * 0).astype(mx.float32)
-            owner = next((w for w in stage.writes if w in self.bank.owners), None)
-            self.flags.append(Flag(stage.name, name, zero, step, piece.key, owner))
+        owner = next((w for w in stage.writes if w in self.bank.owners), None)
+        probed = (STREAMS,) if self.txn.fast and STREAMS in stage.floats else stage.floats
+        for name in probed:
+            names = stage.floats if name == STREAMS else (name,)
+            self.flags.append(
+                Flag(stage.name, probe_of(step.values[name]), names, step, piece.key, owner)
+            )
         self.status += [(stage.name, word) for word in step.status]
         step.status = []
         if not self.txn.fast:
@@ -209,59 +222,63 @@ class Worker:
             self.fence("write")
         self.step = self.state = None
 
-    def fence(self, stage: str) -> None:
+    def fence(self, stage: str, *more: mx.array) -> None:
         """One evaluation of everything in flight, then judge it.
 
         Raises: StepFailed of kind command (the evaluation), status or nonfinite.
         """
         kept = [v for c in self.fresh for _, values in c.values for v in values.values()]
-        wanted = [f.zero for f in self.flags] + [w for _, w in self.status] + kept
+        wanted = [f.probe for f in self.flags] + [w for _, w in self.status] + kept
         wanted += self.txn.logits + [array for _, array in self.extras]
         if not self.txn.fast and self.step is not None:
             wanted += list(self.step.values.values())
         try:
-            self.bank.evaluate(*wanted)
+            self.bank.evaluate(*wanted, *more)
         except (RuntimeError, ValueError) as error:
             named = self.extras[0][0] if self.extras else stage
             self.let_go()
             raise StepFailed(named, FailKind.COMMAND, detail=str(error)) from error
         self.extras, self.fresh = [], []
-        self.judge_status(stage)
-        self._judge_finite()
+        self.judge()
 
-    def judge_status(self, stage: str) -> None:
-        """Read the status words. Raises: StepFailed of kind status with its sentence."""
+    def last_fence(self) -> None:
+        """The evaluation before the seal: rows to hash, and words and probes not read yet."""
+        rows = self.bank.prepare()
+        if rows or self.flags or self.status or self.bank.touched.cells:
+            self.fence("publish", *rows)
+
+    def judge(self) -> None:
+        """Read every status word and probe. Raises: StepFailed of kind status or nonfinite."""
         words, self.status = self.status, []
-        if not words:
+        flags, self.flags = self.flags, []
+        if not words and not flags:
             return
-        mx.eval([word for _, word in words])
+        mx.eval([word for _, word in words], [flag.probe for flag in flags])
         for name, word in words:
             value = int(np.array(word).reshape(-1)[0])
             if value:
-                self.flags = []
                 raise StepFailed(
                     name, FailKind.STATUS, detail=sentence_of(value), status_word=value
                 )
+        for flag in flags:
+            if not is_finite(flag.probe):
+                self._judge_values(flag)
 
-    def _judge_finite(self) -> None:
-        flags, self.flags = self.flags, []
-        if not flags:
-            return
-        zeros = np.array(mx.stack([f.zero for f in flags]))
-        bad = np.flatnonzero(zeros != 0)
-        if bad.size:
-            raise self._nonfinite(flags[int(bad[0])])
-
-    def _nonfinite(self, flag: Flag) -> StepFailed:
-        value = flag.step.values[flag.value].astype(mx.float32)
-        if value.shape[0] == flag.step.n_rows != flag.step.n_tokens:
-            value = flag.step.live(value)
-        by_row = value.shape[0] == flag.step.n_tokens
-        first = int(flag.step.positions[0]) if by_row else None
-        found = first_bad(np.array(value), flag.owner, flag.key, first)
-        where = f" at position {found.position}" if found.position is not None else ""
-        detail = f"{found.kind} in {flag.value}{where}, index {list(found.index)}"
-        return StepFailed(flag.stage, FailKind.NONFINITE, seq=flag.key, detail=detail, bad=found)
+    def _judge_values(self, flag: Flag) -> None:
+        """Look for the value that is not finite. Raises: StepFailed naming it."""
+        step = flag.step
+        for name in flag.names:
+            value = step.values[name].astype(mx.float32)
+            if value.shape[0] == step.n_rows != step.n_tokens:
+                value = step.live(value)
+            host = np.array(value)
+            if np.isfinite(host).all():
+                continue
+            first = int(step.positions[0]) if len(host) == step.n_tokens else None
+            found = first_bad(host, flag.owner, flag.key, first)
+            where = f" at position {found.position}" if found.position is not None else ""
+            detail = f"{found.kind} in {name}{where}, index {list(found.index)}"
+            raise StepFailed(flag.stage, FailKind.NONFINITE, seq=flag.key, detail=detail, bad=found)
 
     # other work
 
@@ -426,14 +443,18 @@ class Worker:
                 for first, pooled in pooled_groups(model, bank, look, p.layer):
                     groups.put(p.place, look, first, pooled)
 
-    def check_groups(self) -> None:
-        """The device looks at the groups of every changed key. Adds a status word a key."""
+    def check_groups(self, skip: Collection[Key] = ()) -> None:
+        """The device looks at the groups of every changed key. Adds a status word a key.
+
+        Args:
+            skip: keys whose groups the graph's partition stage has looked at.
+        """
         bank = self.bank
         if not bank.with_model:
             return
         looks = bank.looks()
         for key, dirty in bank.changes.dirty.items():
-            if key in looks and looks[key].n_live:
+            if key in looks and looks[key].n_live and key not in skip:
                 first = 0 if key in bank.changes.regrouped else max(0, dirty - looks[key].evicted)
                 self.status.append(("compress", group_status(bank, looks[key], first, self.device)))
 
@@ -446,7 +467,7 @@ class Worker:
                     f"table of {owner.name}", f"at least {top} cells", f"{owner.n_alloc}"
                 )
 
-    def check_finite_owners(self, stage: str = "verify") -> None:
+    def check_finite_owners(self, stage: str = "verify", skip: Collection[Key] = ()) -> None:
         """Rows that lifecycle work made without a graph stage are finite, too.
 
         Raises: StepFailed of kind nonfinite naming owner, sequence and position.
@@ -454,7 +475,7 @@ class Worker:
         bank, looks = self.bank, self.bank.looks()
         suspects: list[tuple[FixedOwner, Key, int, mx.array]] = []
         for key in bank.changes.dirty:
-            if key not in looks:
+            if key not in looks or key in skip:
                 continue
             for owner in bank.fixed():
                 for layer, value in owner.values.get(key, {}).items():
@@ -462,10 +483,15 @@ class Worker:
                         suspects.append((owner, key, layer, value))
         if not suspects:
             return
-        sums = np.array(mx.stack([mx.sum(v * 0).astype(mx.float32) for *_, v in suspects]))
-        for index in np.flatnonzero(sums != 0):
-            owner, key, layer, value = suspects[int(index)]
-            found = first_bad(np.array(value.astype(mx.float32)), owner.name, _seq(key), None)
+        probes = [probe_of(value) for *_, value in suspects]
+        mx.eval(probes)
+        for (owner, key, layer, value), probe in zip(suspects, probes, strict=True):
+            if is_finite(probe):
+                continue
+            host = np.array(value.astype(mx.float32))
+            if np.isfinite(host).all():
+                continue
+            found = first_bad(host, owner.name, _seq(key), None)
             raise StepFailed(
                 stage,
                 FailKind.NONFINITE,
@@ -473,6 +499,16 @@ class Worker:
                 detail=f"{found.kind} in {owner.name} of layer {layer}, index {list(found.index)}",
                 bad=found,
             )
+
+
+def probe_of(value: mx.array) -> mx.array:
+    """A float32 scalar that is finite if every value is, but for overflow of the sum."""
+    return mx.sum(value if value.dtype == mx.float32 else value.astype(mx.float32))
+
+
+def is_finite(probe: mx.array) -> bool:
+    """Read an evaluated scalar."""
+    return math.isfinite(cast(float, probe.item()))
 
 
 def first_bad(values: npt.NDArray[Any], owner: str | None, seq: int, first: int | None) -> BadValue:

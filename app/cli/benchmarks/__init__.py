@@ -7,4 +7,8 @@ result or a sequence of results as in the JSON of `bench`: `name`, `value`, `uni
 
 from __future__ import annotations
 
-MODULES: tuple[str, ...] = ("app.cli.benchmarks.capture", "app.cli.benchmarks.history")
+MODULES: tuple[str, ...] = (
+    "app.cli.benchmarks.capture",
+    "app.cli.benchmarks.history",
+    "app.cli.benchmarks.transaction",
+)

@@ -1,0 +1,141 @@
+"""What a transaction costs: flat in the history, and little beside the graph itself."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from engine import Engine, append, open_engine
+from engine.inplace import InPlace, copy_everything, fill_at_random
+
+SHORT, LONG = 1_024, 262_144
+CHUNK = 8
+ROUNDS = 25
+MODEL = "qwen4exp-tiny"
+
+
+def _session(n: int) -> Engine:
+    engine = open_engine(MODEL, backend="cpu", prove="failures")
+    fill_at_random(engine, n)
+    return engine
+
+
+def _transaction_ns(engine: Engine, at: int, tokens: list[int]) -> int:
+    """Time of the transaction's own stages: catch-up, checks, digests, seal; not the graph's."""
+    record = engine.apply(append(0, at, tokens))
+    if record.outcome != "ok":
+        raise AssertionError(record.sentence)
+    return sum(s.time_ns for s in record.stages if s.kind == "transaction")
+
+
+def bench_flatness() -> Iterator[dict[str, Any]]:
+    """Reserve, catch-up and publish at 262,144 positions against 1,024, chunk by chunk in turn."""
+    random = np.random.default_rng(1)
+    sizes = {SHORT: _session(SHORT), LONG: _session(LONG)}
+    times: dict[int, list[int]] = {SHORT: [], LONG: []}
+    for turn in range(ROUNDS + 2):
+        tokens = random.integers(0, 256, CHUNK).tolist()
+        for n, engine in sizes.items():
+            spent = _transaction_ns(engine, n + turn * CHUNK, tokens)
+            if turn >= 2:  # the first two make the second bank whole
+                times[n].append(spent)
+    short, long = (median(times[n]) / 1e9 for n in (SHORT, LONG))
+    yield _result("publish.flatness", long / short, "ratio", 1.3, "lower", long, short, "1,024")
+    copied = _best(lambda: copy_everything(sizes[LONG]))
+    yield _result(
+        "publish.against-copy", copied / long, "times", None, "higher", long, copied, "full copy"
+    )
+    deep = _deepcopy_seconds()
+    yield _result(
+        "publish.against-deepcopy",
+        deep / long,
+        "times",
+        None,
+        "higher",
+        long,
+        deep,
+        "copy.deepcopy of an mlx-lm cache with as many positions",
+    )
+
+
+def _best(step: Any, rounds: int = 5) -> float:
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        step()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def _deepcopy_seconds() -> float:
+    """An mlx-lm cache of one attention layer with the tiny model's heads at 262,144 positions."""
+    import mlx.core as mx
+    from mlx_lm.models.cache import KVCache
+
+    cache = KVCache()
+    rows = mx.zeros((1, 2, LONG, 16))
+    cache.update_and_fetch(rows, rows)
+    mx.eval(cache.state)
+
+    def copied() -> None:
+        twin = copy.deepcopy(cache)
+        mx.eval(twin.state)
+
+    return _best(copied)
+
+
+def bench_throughput() -> Iterator[dict[str, Any]]:
+    """Fast mode against the same graph in place, in turn, by the time of the process."""
+    random = np.random.default_rng(2)
+    for chunk, rounds in ((1, 40), (64, 20), (256, 10)):
+        engine = open_engine(MODEL, backend="cpu", mode="fast", prove="failures")
+        assert engine.model is not None
+        plain = InPlace(engine.model)
+        ours: list[float] = []
+        peer: list[float] = []
+        for turn in range(rounds):
+            tokens = random.integers(0, 256, chunk).tolist()
+            start = time.process_time()
+            for at in range(0, chunk, 64):
+                plain.feed(tokens[at : at + 64])
+            peer.append(time.process_time() - start)
+            start = time.process_time()
+            engine.apply(append(0, turn * chunk, tokens, chunk))
+            ours.append(time.process_time() - start)
+        mine, theirs = median(ours[2:]), median(peer[2:])
+        goal = 0.95 if chunk == 256 else None
+        name = f"transaction.throughput.chunk-{chunk}"
+        yield _result(name, theirs / mine, "ratio", goal, "higher", mine, theirs, "in place")
+
+
+def _result(
+    name: str,
+    value: float,
+    unit: str,
+    goal: float | None,
+    better: str,
+    ours: float,
+    peer: float,
+    peer_name: str,
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "value": value,
+        "unit": unit,
+        "goal": goal,
+        "better": better,
+        "ours": ours,
+        "peer": peer,
+        "peer_name": peer_name,
+    }
+
+
+BENCHMARKS = (
+    ("publish.flatness", bench_flatness),
+    ("transaction.throughput", bench_throughput),
+)
