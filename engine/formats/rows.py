@@ -17,6 +17,8 @@ from engine.formats.safetensors import Tensor
 from engine.formats.source import Source
 
 SLICE_BYTES = 4 << 20
+SCAN_BYTES = 256 << 10
+"""A slice of the pass over all rows stays in the processor's cache."""
 BITS: Final = {
     # type: unsigned view, everything but the sign, smallest value that is not finite
     "F16": ("<u2", 0x7FFF, 0x7C00),
@@ -50,13 +52,15 @@ def row_flags(source: Source, tensor: Tensor) -> RowFlags | None:
         top = (whole.reshape(batch, heads, rows, width) & mask).max(axis=(1, 3))
         return RowFlags(top == 0, top >= limit)
     highest = np.zeros((batch, rows), view)
-    step = max(1, SLICE_BYTES // (width * item))
+    step = max(1, SCAN_BYTES // (width * item))
     scratch = np.empty((min(step, rows), width), view)
     for b in range(batch):
         for h in range(heads):
             for start in range(0, rows, step):
                 n = min(step, rows - start)
                 at = tensor.offset + ((b * heads + h) * rows + start) * width * item
+                if source.is_hole(at, n * width * item):
+                    continue
                 raw: Any = source.array(view, at, n * width)
                 np.bitwise_and(raw.reshape(n, width), mask, out=scratch[:n])
                 part = highest[b, start : start + n]
@@ -73,6 +77,8 @@ def any_bad(source: Source, tensor: Tensor) -> bool:
     item = np.dtype(view).itemsize
     for start in range(0, tensor.n_bytes, SLICE_BYTES):
         n = min(SLICE_BYTES, tensor.n_bytes - start)
+        if source.is_hole(tensor.offset + start, n):
+            continue
         raw: Any = source.array(view, tensor.offset + start, n // item)
         found = bool(((raw & np.array(clear, view)) >= limit).any())
         source.release(tensor.offset + start, n)

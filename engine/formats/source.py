@@ -6,6 +6,8 @@ larger ones are mapped read-only, and `release` gives back the pages of a scan.
 
 from __future__ import annotations
 
+import bisect
+import errno
 import mmap
 import os
 import stat
@@ -19,6 +21,7 @@ import numpy.typing as npt
 from engine.errors import Unreadable
 
 SMALL = 4 << 20
+MAX_EXTENTS = 65_536
 
 
 class Damaged(Exception):
@@ -45,6 +48,8 @@ class Source:
     data: bytes | mmap.mmap
     size: int
     closed: bool = field(default=False)
+    extents: tuple[tuple[int, int], ...] | None = None
+    """Byte ranges that the file system holds; the rest reads as zeros. None: all of it."""
 
     @classmethod
     def open(cls, path: Path) -> Source:
@@ -59,13 +64,14 @@ class Source:
                 raise Unreadable(str(path), "not a regular file")
             if info.st_size > SMALL:
                 data: bytes | mmap.mmap = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+                extents = extents_of(descriptor, info.st_size)
             else:
-                data = read_all(descriptor, info.st_size)
+                data, extents = read_all(descriptor, info.st_size), None
         except (OSError, ValueError) as error:
             raise Unreadable(str(path), str(error)) from None
         finally:
             os.close(descriptor)
-        return cls(path, data, len(data))
+        return cls(path, data, len(data), extents=extents)
 
     def close(self) -> None:
         """Unmap; arrays that were made from the file must be gone (else the map stays)."""
@@ -94,6 +100,13 @@ class Source:
         """Read-only view of `count` items at `offset`, which may be unaligned."""
         return np.frombuffer(self.data, dtype=dtype, count=count, offset=offset)
 
+    def is_hole(self, offset: int, count: int) -> bool:
+        """Whether the file system holds nothing of a range, so that all of it is zero."""
+        if self.extents is None:
+            return False
+        after = bisect.bisect_right(self.extents, (offset + count - 1, self.size))
+        return after == 0 or self.extents[after - 1][1] <= offset
+
     def release(self, offset: int, count: int) -> None:
         """Drop the mapped pages of a range from memory; they can be read again."""
         if not isinstance(self.data, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
@@ -115,3 +128,22 @@ def read_all(descriptor: int, size: int) -> bytes:
         chunks.append(chunk)
         left -= len(chunk)
     return b"".join(chunks)
+
+
+def extents_of(descriptor: int, size: int) -> tuple[tuple[int, int], ...] | None:
+    """Written byte ranges of a sparse file; None where all is written or it can't be told."""
+    if not hasattr(os, "SEEK_DATA"):
+        return None
+    found: list[tuple[int, int]] = []
+    stop = 0
+    try:
+        while stop < size and len(found) < MAX_EXTENTS:
+            start = os.lseek(descriptor, stop, os.SEEK_DATA)
+            stop = os.lseek(descriptor, start, os.SEEK_HOLE)
+            found.append((start, stop))
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # ENXIO: no data behind the last range
+            return None
+    if len(found) >= MAX_EXTENTS or found == [(0, size)]:
+        return None
+    return tuple(found)
