@@ -7,7 +7,7 @@ and at every multiple of `CHECKPOINT_TOKENS`). Nothing is written here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -194,13 +194,22 @@ class Planner:
         line.counts = frozenset(sorted(line.counts.union(new))[-self.kept :])
 
     def _pieces(
-        self, number: int, key: int, at: int, ids: Ids, chunk: int | None, replay: bool
+        self,
+        number: int,
+        key: int,
+        at: int,
+        ids: Ids,
+        chunk: int | None,
+        replay: bool,
+        moves: Iterable[int] = (),
     ) -> None:
         size = chunk or CHECKPOINT_TOKENS
         low = 0
         while low < len(ids):
             ends = [len(ids), (low // size + 1) * size if chunk else len(ids)]
             ends.append(CHECKPOINT_TOKENS - (at + low) % CHECKPOINT_TOKENS + low)
+            # a piece has one run of positions: it ends where a shift took effect
+            ends += [count - at for count in moves if count > at + low]
             high = min(ends)
             fence = chunk is None or high == len(ids) or high % size == 0
             self.work.append(Piece(key, ids[low:high], number, at + low, low, replay, fence))
@@ -237,7 +246,8 @@ class Planner:
                 nearest=first + best - lineage.evicted,
             )
         self.work.append(GoBack(number, key, count, origin))
-        self._pieces(number, key, origin, lineage.log.slice(origin, count), None, replay=True)
+        ids, moves = lineage.log.slice(origin, count), [event.count for event in lineage.events]
+        self._pieces(number, key, origin, ids, None, replay=True, moves=moves)
         self.work.append(Arrive(number, key, count))
         line.lineage = lineage.clipped(count)
         step = CHECKPOINT_TOKENS

@@ -120,7 +120,10 @@ class Lineage:
         return Lineage(self.log, (*self.events, Event(self.consumed, kind, value)), evicted)
 
     def clipped(self, count: int) -> Lineage:
-        """As if only `count` tokens had been consumed; later events take effect there."""
+        """As if only `count` tokens had been consumed; later events take effect there.
+
+        Where nothing is live any more, shifts and starts of what was dropped leave no trace.
+        """
         if count == self.consumed:
             return self
         if count == 0:
@@ -128,6 +131,8 @@ class Lineage:
         events = tuple(
             event if event.count <= count else replace(event, count=count) for event in self.events
         )
+        while count == self.evicted and events[-1].kind != "evict":
+            events = events[:-1]
         return Lineage(self.log.cut(count), events, self.evicted)
 
     def last_move(self) -> int:
