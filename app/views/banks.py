@@ -102,14 +102,16 @@ class BanksPanel(Panel):
         box = QVBoxLayout(below)
         box.setContentsMargins(0, 4, 0, 0)
         box.setSpacing(4)
-        for widget in (self.parts_title, self.usable, self.parts):
-            box.addWidget(widget)
+        box.addWidget(self.parts_title)
+        box.addWidget(self.usable)
+        box.addWidget(self.parts)
         split.addWidget(below)
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 2)
         self.split = split
-        for widget in (self.empty, self.public, self.private, self.total, split):
-            self.box.addWidget(widget, 1 if widget is split else 0)
+        for widget in (self.empty, self.public, self.private, self.total):
+            self.box.addWidget(widget)
+        self.box.addWidget(split, 1)
         self.box.addStretch(0)
         for view in (self.owners, self.parts):
             view.chosen.connect(lambda row, view=view: self.jump(view.table.source.jump(row)))
@@ -152,6 +154,6 @@ class BanksPanel(Panel):
         set_text(self.usable, f"usable: {words} ({mark}{reach.sentence})", "text2")
         self.parts.set_table(banks.part_table(view, units))
 
-    def _units(self) -> dict:
+    def _units(self) -> dict[str, str]:
         snapshot = self.client.snapshot
         return {view.name: view.unit for view in snapshot.owners} if snapshot else {}

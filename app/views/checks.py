@@ -19,7 +19,7 @@ class ChecksPanel(Panel):
     title = "Checks"
 
     def build(self) -> None:
-        self.results: dict[str, object] = {}
+        self.results: dict[str, CheckResult] = {}
         self.current = ""
         self.waiting = ""
         self.buttons = {}

@@ -134,8 +134,9 @@ class ComparePanel(Panel):
         self.view.set_table(self.result.table)
 
     def _compare(self):
-        rows = [self.journal.row_of(spin.value()) for spin in (self.old, self.new)]
-        if None in rows or rows[0] == rows[1]:
+        found = [self.journal.row_of(spin.value()) for spin in (self.old, self.new)]
+        rows = [row for row in found if row is not None]
+        if len(set(rows)) < 2:
             return None
         old, new = (self.journal.records[row] for row in rows)
         low, high = sorted(rows)

@@ -17,6 +17,7 @@ from engine.commands import Discard, Do, Finish, Try, Undo
 from engine.errors import EngineError
 from engine.events import SessionOpened, Trial, Trouble
 from engine.opjson import from_json
+from engine.snapshot import Record
 
 NO_SESSION = "No session is open."
 NO_PAST = "The past can't be edited: return to the newest state."
@@ -28,8 +29,8 @@ class EditPanel(Panel):
     title = "Edit ops"
 
     def build(self) -> None:
-        self.pending: dict | None = None
-        self.answer = None
+        self.pending: edits.OpJson | None = None
+        self.answer: Record | None = None
         self.tried = False
         self.fields: dict[str, QLineEdit] = {}
         self.touched: set[str] = set()
@@ -258,6 +259,7 @@ class EditPanel(Panel):
 
     def _show_answer(self, state) -> None:
         record = self.answer
+        assert record is not None
         good = record.outcome == "ok"
         if self.tried:
             words = "Would be done" if good else "Would be refused"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QPushButton, QSpinBox
 
@@ -39,10 +41,11 @@ class FaultPanel(Panel):
         named(self.clear_one, self.tr("Clear selected"), self.tr("Disarm the selected stages"))
         named(self.clear_all, self.tr("Clear all"), self.tr("Disarm everything"))
         self.stage.setEditable(True)
-        self.stage.lineEdit().setAccessibleName(self.tr("Stage"))
+        named(_there(self.stage.lineEdit()), self.tr("Stage"))
         self.stage.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        self.stage.completer().setFilterMode(Qt.MatchFlag.MatchContains)
-        self.stage.completer().setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        completer = _there(self.stage.completer())
+        completer.setFilterMode(Qt.MatchFlag.MatchContains)
+        completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         self.stage.setMinimumContentsLength(18)
         self.stage.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
@@ -179,3 +182,12 @@ class FaultPanel(Panel):
         rows = chosen or ({0} if source.n_rows else set())
         for stage in dict.fromkeys(source.cell(row, 0).text for row in sorted(rows)):
             self.send(ClearFaults(stage))
+
+
+T = TypeVar("T")
+
+
+def _there(part: T | None) -> T:
+    """A part that an editable box always has."""
+    assert part is not None
+    return part

@@ -19,7 +19,7 @@ class FindingsPanel(Panel):
     title = "Findings"
 
     def build(self) -> None:
-        self.reports: list[dict] = []
+        self.reports: list[findings.Report] = []
         self.file = named(QComboBox(), self.tr("File"), self.tr("Which checked file"))
         self.file.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.mark = GlyphLabel(self)
@@ -44,13 +44,13 @@ class FindingsPanel(Panel):
         if self.client.foreign is not None:
             self.add_report(self.client.foreign)
 
-    def show_report(self, report: dict) -> None:
+    def show_report(self, report: findings.Report) -> None:
         """Show the report of one file, as `check --json` prints it; kept beside the others."""
         self.add_report(report)
         self.refresh()
         self.flush()
 
-    def add_report(self, report: dict) -> None:
+    def add_report(self, report: findings.Report) -> None:
         """Keep a report; a newer one of the same file takes its place."""
         names = [str(item.get("file")) for item in self.reports]
         name = str(report.get("file"))
@@ -61,7 +61,7 @@ class FindingsPanel(Panel):
             self.file.addItem(name)
         self.file.setCurrentIndex(self.file.findText(name))
 
-    def report(self) -> dict | None:
+    def report(self) -> findings.Report | None:
         """The report shown now."""
         at = self.file.currentIndex()
         return self.reports[at] if 0 <= at < len(self.reports) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.models.inspector import HINT, Known, tree
 from app.models.journal import Journal
+from app.models.tree import Node
 from app.views.panel import Panel, label, set_text
 from app.views.tables import PropertyTree
 
@@ -31,7 +32,7 @@ class InspectorPanel(Panel):
 
     def rebuild(self) -> None:
         state, selection = self.state(), self.hub.selection
-        nodes = ()
+        nodes: tuple[Node, ...] = ()
         if state is not None and not selection.is_empty:
             if self.journal.records is not self.client.records:
                 self.journal = Journal(self.client.records)

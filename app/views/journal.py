@@ -26,6 +26,7 @@ class JournalPanel(Panel):
     def build(self) -> None:
         self.journal = Journal(self.client.records)
         self.query = filters.Query(())
+        self.rows = JournalTable(self.journal)
         self.follow = True
         self.edit = QLineEdit()
         self.edit.setPlaceholderText(self.tr("Filter: failed, op:append, pos:812 ..."))
@@ -86,12 +87,13 @@ class JournalPanel(Panel):
         if self.journal.records is not self.client.records and self.client.records:
             self.journal = Journal(self.client.records)
         self.journal.catch_up()
-        self.view.set_table(JournalTable(self.journal, self.query))
+        self.rows = JournalTable(self.journal, self.query)
+        self.view.set_table(self.rows)
         self._say()
         self._show_chosen()
 
     def _say(self) -> None:
-        table, total = self.view.table.source, len(self.journal)
+        table, total = self.rows, len(self.journal)
         self.empty.setVisible(total == 0)
         self.view.setVisible(total > 0)
         filtered = bool(self.query.terms)
@@ -108,7 +110,7 @@ class JournalPanel(Panel):
 
     def _show_chosen(self) -> None:
         """The row of the shown event; live: the last one, followed while nobody scrolled away."""
-        shown, table = self.client.shown, self.view.table.source
+        shown, table = self.client.shown, self.rows
         if shown is None:
             self.view.show_row(None)
             if self.follow and table.n_rows:
@@ -132,8 +134,8 @@ class JournalPanel(Panel):
 
     def _chosen(self, row: int) -> None:
         self.follow = False
-        self._travel(self.view.table.source.record(row))
-        self.jump(self.view.table.source.jump(row))
+        self._travel(self.rows.record(row))
+        self.jump(self.rows.jump(row))
 
     def _activated(self, row: int) -> None:
         self._chosen(row)
@@ -175,7 +177,7 @@ class JournalPanel(Panel):
     def compare(self) -> None:
         """Ask the Compare panel for the two selected events."""
         rows = self.view.rows() if self.view.selectionModel().hasSelection() else []
-        table = self.view.table.source
+        table = self.rows
         events = [table.record(row).number for row in rows[:1] + rows[-1:]]
         shown = self.client.shown
         if len(set(events)) < 2:
@@ -201,14 +203,14 @@ class JournalPanel(Panel):
 
     def _enter(self) -> None:
         self.apply_filter()
-        n_rows = self.view.table.source.n_rows
+        n_rows = self.rows.n_rows
         if n_rows:
             self.view.setFocus()
             if not self.view.selectionModel().hasSelection():
                 self.view.selectRow(n_rows - 1)
 
     def _row_actions(self, menu, row: int) -> None:
-        record = self.view.table.source.record(row)
+        record = self.rows.record(row)
         menu.addAction(self.tr("Show the state after this event"), lambda: self._chosen(row))
         menu.addAction(
             self.tr("Compare with the newest"),

@@ -16,8 +16,8 @@ class LimitsPanel(Panel):
     title = "Limits"
 
     def build(self) -> None:
-        self.known = None
-        self.asked: tuple = ()
+        self.known: LimitsKnown | None = None
+        self.asked: tuple[int, int] | None = None
         self.line = label("", self.tr("Which sequence"), second=True, wrap=True)
         self.view = TableView(self.tr("Limits"))
         self.box.setSpacing(4)

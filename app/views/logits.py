@@ -23,8 +23,8 @@ class LogitsPanel(Panel):
     title = "Logits"
 
     def build(self) -> None:
-        self.array = None
-        self.asked = None
+        self.array: ArraySlice | None = None
+        self.asked: tuple[object, ...] | None = None
         self.line = label("", self.tr("Which logits"), second=True, wrap=True)
         self.count = QSpinBox()
         self.count.setRange(1, 1000)
@@ -53,7 +53,8 @@ class LogitsPanel(Panel):
         """Read the logits of the selected sequence."""
         chosen = self.source()
         if chosen is not None:
-            self.send(ReadArray(*chosen, self.hub.selection.seq))
+            owner, layer, part = chosen
+            self.send(ReadArray(owner, layer, part, self.hub.selection.seq))
 
     def show_event(self, body) -> None:
         public = isinstance(body, ArraySlice) and body.bank == "public"
@@ -68,7 +69,7 @@ class LogitsPanel(Panel):
         state, seq = self.state(), self.hub.selection.seq
         run = state.sequence(seq) if state else None
         problem = self._missing(state, run)
-        if problem:
+        if problem or state is None:
             set_text(self.line, problem, "text2")
             self.view.set_table(Table(COLUMNS))
             return
@@ -100,7 +101,7 @@ class LogitsPanel(Panel):
 class BarDelegate(QStyledItemDelegate):
     """A bar whose length is the probability against the likeliest token's."""
 
-    shares: tuple = ()
+    shares: tuple[float, ...] = ()
 
     def paint(self, painter, option, index) -> None:
         super().paint(painter, option, index)

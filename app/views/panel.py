@@ -6,6 +6,8 @@ stale; it is rebuilt at most every `INTERVAL_MS`, and not at all while nobody ca
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Slot
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
@@ -131,7 +133,7 @@ class Panel(QWidget):
 
     def send(self, command) -> int:
         """Ask the engine."""
-        return self.client.send(command)
+        return int(self.client.send(command))
 
 
 def label(text: str = "", name: str = "", *, second: bool = False, wrap: bool = False) -> QLabel:
@@ -168,7 +170,10 @@ def set_text(widget: QLabel, text: str, role: str = "") -> None:
         widget.setPalette(palette)
 
 
-def named(widget: QWidget, name: str, tip: str = "") -> QWidget:
+W = TypeVar("W", bound=QWidget)
+
+
+def named(widget: W, name: str, tip: str = "") -> W:
     """Give a widget its accessible name and tooltip; returns it."""
     widget.setAccessibleName(name)
     if tip:

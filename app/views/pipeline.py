@@ -7,6 +7,7 @@ at a stage; arrow keys move between stages.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QPainter, QPen
@@ -14,7 +15,7 @@ from PySide6.QtWidgets import QMenu, QScrollArea, QToolTip, QWidget
 
 from app import glyphs, theme
 from app.models.faults import KIND_WORDS, Arming
-from app.models.stages import pipeline, stage_table, with_armed
+from app.models.stages import Chip, pipeline, stage_table, with_armed
 from app.models.table import Jump, to_text
 from app.views.panel import GlyphLabel, Panel, label, row_of, set_text
 from app.views.tables import copy_text
@@ -32,7 +33,7 @@ NTH = 3
 class Placed:
     """A chip and where it stands."""
 
-    chip: object
+    chip: Chip
     rect: QRect
     row: int
 
@@ -42,6 +43,7 @@ class PipelineView(QWidget):
 
     chosen = Signal(str)
     menu_wanted = Signal(str, QPoint)
+    copy_wanted = Signal()
 
     def __init__(self, parent=None) -> None:
         super().__init__(parent)
@@ -208,7 +210,7 @@ class PipelineView(QWidget):
         step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(event.key())
         line = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(event.key())
         if event.matches(QKeySequence.StandardKey.Copy):
-            copy_text(self.parentPanel_text())
+            self.copy_wanted.emit()
         elif not self.placed:
             super().keyPressEvent(event)
         elif step is not None:
@@ -220,8 +222,6 @@ class PipelineView(QWidget):
             self._take(self.placed[0 if event.key() == Qt.Key.Key_Home else -1])
         else:
             super().keyPressEvent(event)
-
-    parentPanel_text = staticmethod(lambda: "")
 
     def _index(self) -> int:
         names = [item.chip.name for item in self.placed]
@@ -245,15 +245,15 @@ class PipelinePanel(Panel):
         self.banner_mark = GlyphLabel(self)
         self.armed = label("", self.tr("Armed faults"), second=True)
         self.view = PipelineView(self)
-        self.view.parentPanel_text = lambda: to_text(stage_table(self.stages()))
-        self.scroll = QScrollArea()
-        self.scroll.setAccessibleName(self.tr("Stages, scrolled"))
-        self.scroll.setWidgetResizable(True)
-        self.scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        self.scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.scroll.setWidget(self.view)
+        self.view.copy_wanted.connect(self.copy)
+        self.scroll_area = QScrollArea()
+        self.scroll_area.setAccessibleName(self.tr("Stages, scrolled"))
+        self.scroll_area.setWidgetResizable(True)
+        self.scroll_area.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.scroll_area.setWidget(self.view)
         self.box.addLayout(row_of(self.banner_mark, self.banner, None, self.armed))
-        self.box.addWidget(self.scroll, 1)
+        self.box.addWidget(self.scroll_area, 1)
         self.view.chosen.connect(lambda name: self.jump(Jump(stage=name)))
         self.view.menu_wanted.connect(self.open_menu)
 
@@ -301,7 +301,7 @@ class PipelinePanel(Panel):
         """Scroll to a stage if it is out of sight."""
         item = self.view.chip(name)
         if item is not None:
-            self.scroll.ensureVisible(item.rect.center().x(), item.rect.center().y(), 0, 40)
+            self.scroll_area.ensureVisible(item.rect.center().x(), item.rect.center().y(), 0, 40)
 
     def fault_menu(self, stage: str) -> QMenu:
         """Fail here: every kind, once, always or on the third time."""
@@ -317,7 +317,7 @@ class PipelinePanel(Panel):
             for choice, words in CHOICES:
                 arming = Arming.of(choice, NTH)
                 command = ArmFault(stage, str(kind), arming.times, arming.skip)
-                sub.addAction(words, lambda command=command: self.send(command))
+                sub.addAction(words, partial(self.send, command))
         menu.addSeparator()
         clear = menu.addAction(self.tr("Clear faults here"), lambda: self.send(ClearFaults(stage)))
         clear.setEnabled(any(name == stage for name, *_ in self.client.faults.faults))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
-from app.models.scenario import Player, Recorder, file_text, pytest_text, slug
+from app.models.scenario import Json, Player, Recorder, file_text, pytest_text, slug
 from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
 from app.views.tables import TableView
 from engine import cases
@@ -98,7 +98,7 @@ class ScenarioPanel(Panel):
         self.start()
         return True
 
-    def take_scenario(self, scenario: dict) -> None:
+    def take_scenario(self, scenario: Json) -> None:
         """Show a scenario whose session the window asked for already."""
         self.problem = ""
         self.record.setChecked(False)
@@ -261,7 +261,7 @@ class ScenarioPanel(Panel):
         set_text(self.verdict, words, "text2" if role == "text2" else "text")
 
 
-def with_chunk(op: dict, chunk: int | None) -> dict:
+def with_chunk(op: Json, chunk: int | None) -> Json:
     """An append takes the scenario's chunk where it names none itself."""
     if chunk and op.get("op") == "append" and "chunk" not in op:
         return {**op, "chunk": chunk}

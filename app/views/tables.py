@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
@@ -37,9 +39,9 @@ class TableView(QTableView):
     def __init__(self, name: str, parent=None) -> None:
         super().__init__(parent)
         self.table = TableModel(parent=self)
-        self.extra_actions = None
+        self.extra_actions: Callable[[QMenu, int], None] | None = None
         """Called with (menu, row) to add entries to the context menu."""
-        self._fitted: tuple = ()
+        self._fitted: tuple[object, ...] = ()
         self._fitted_rows = 0
         self._fitting = False
         self._by_hand: set[int] = set()
@@ -157,7 +159,7 @@ class TableView(QTableView):
             cell = source.cell(row, number)
             width = metrics.horizontalAdvance(cell.text) + (18 if cell.glyph else 0)
             wanted = max(wanted, width + (width // 12 if cell.bold else 0))
-        return min(wanted + 14, 360)
+        return int(min(wanted + 14, 360))
 
     def _section_resized(self, number: int, old: int, new: int) -> None:
         if not self._fitting:
@@ -232,7 +234,7 @@ class TableView(QTableView):
     def _menu_point(self, event, index) -> QPoint:
         if event.reason() == event.Reason.Keyboard and index.isValid():
             return self.viewport().mapToGlobal(self.visualRect(index).bottomLeft())
-        return event.globalPos()
+        return QPoint(event.globalPos())
 
     def menu_for(self, row: int) -> QMenu:
         """The context menu of a row; deletes itself when it closes."""

@@ -1,26 +1,19 @@
-"""The tensor view: a heat map of an owner's rows, public, private, or their difference.
-
-pyqtgraph is imported when the first picture is drawn, since it costs a quarter of a second.
-"""
+"""The tensor view: a heat map of an owner's rows, public, private, or their difference."""
 
 from __future__ import annotations
 
-import numpy as np
-from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QImage, QPainter, QPen
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
-    QGraphicsRectItem,
     QPushButton,
     QSpinBox,
-    QWidget,
 )
 
-from app import theme
 from app.models import tensor
 from app.models.table import Jump
+from app.views.heat_map import HeatMap, ScaleBar
 from app.views.panel import Panel, label, named, row_of, set_text
 from app.views.tables import copy_text
 from engine.commands import ReadArray
@@ -37,12 +30,9 @@ class TensorPanel(Panel):
     title = "Tensor view"
 
     def build(self) -> None:
-        self.slices: dict[str, object] = {}
-        self.asked: dict[int, str] = {}
-        self.shown_matrix = None
-        self.limits = None
-        self.plot = None
-        self.image = None
+        self.slices: dict[str, ArraySlice] = {}
+        self.shown_matrix: tensor.Matrix | None = None
+        self.limits = tensor.Limits(0.0, 1.0)
         self.array = named(QComboBox(), self.tr("Array"), self.tr("Owner, layer and part"))
         self.bank = named(QComboBox(), self.tr("Bank"), self.tr("Which bank, or the difference"))
         for view in tensor.VIEWS:
@@ -59,6 +49,7 @@ class TensorPanel(Panel):
         named(self.low, self.tr("Lowest value"), self.tr("Value of the first colour"))
         named(self.high, self.tr("Highest value"), self.tr("Value of the last colour"))
         self.scale = ScaleBar(self)
+        self.map = HeatMap(self.tr("Heat map"))
         self.facts = label("", self.tr("Shape and range"), second=True, wrap=True)
         self.under = label("", self.tr("Value under the pointer"))
         self.empty = label("", self.tr("Why there is no picture"), second=True, wrap=True)
@@ -79,8 +70,8 @@ class TensorPanel(Panel):
         self.box.addLayout(row_of(self.fixed, self.low, self.scale, self.high))
         self.box.addWidget(self.facts)
         self.box.addWidget(self.empty)
-        self.place = self.box.count()
-        self.box.addStretch(1)
+        self.box.addWidget(self.map, 1)
+        self.box.addStretch(0)
         self.box.addWidget(self.under)
         self.array.activated.connect(self.ask)
         self.bank.activated.connect(self.ask)
@@ -90,6 +81,8 @@ class TensorPanel(Panel):
         self.fixed.toggled.connect(self._fix)
         self.low.editingFinished.connect(self._draw)
         self.high.editingFinished.connect(self._draw)
+        self.map.hovered.connect(self._hover)
+        self.map.picked.connect(self._pick)
 
     # asking -----------------------------------------------------------------------------------
 
@@ -107,7 +100,7 @@ class TensorPanel(Panel):
             self.ask()
 
     def _is_mine(self, body) -> bool:
-        return (body.owner, body.layer, body.part) == self.array.currentData()
+        return bool((body.owner, body.layer, body.part) == self.array.currentData())
 
     def ask(self) -> None:
         """Read what the form says from the engine."""
@@ -124,7 +117,8 @@ class TensorPanel(Panel):
             start = max(run.start, min(self.first.value(), max(run.start, run.stop - 1)))
             stop = min(run.stop, start + self.rows.value())
         for bank in banks:
-            self.send(ReadArray(*chosen, seq, bank, start, stop))
+            owner, layer, part = chosen
+            self.send(ReadArray(owner, layer, part, seq, bank, start, stop))
 
     def _by_position(self, owner: str) -> bool:
         session = self.client.session
@@ -171,7 +165,7 @@ class TensorPanel(Panel):
 
     # drawing ----------------------------------------------------------------------------------
 
-    def matrix(self):
+    def matrix(self) -> tensor.Matrix | str:
         """The numbers to draw, or the reason why there are none."""
         view = self.bank.currentData()
         if self.client.session is None:
@@ -191,15 +185,14 @@ class TensorPanel(Panel):
 
     def _draw(self) -> None:
         matrix = self.matrix()
+        if isinstance(matrix, tensor.Matrix) and not matrix.values.size:
+            matrix = f"{tensor.facts(matrix)}."
         missing = isinstance(matrix, str)
-        if not missing and not matrix.values.size:
-            missing, matrix = True, f"{tensor.facts(matrix)}."
-        self.shown_matrix = None if missing else matrix
+        self.shown_matrix = None if isinstance(matrix, str) else matrix
         self.empty.setVisible(missing)
         self.facts.setVisible(not missing)
-        if self.plot is not None:
-            self.plot.setVisible(not missing)
-        if missing:
+        self.map.setVisible(not missing)
+        if isinstance(matrix, str):
             set_text(self.empty, matrix, "text2")
             return
         set_text(self.facts, tensor.facts(matrix, self.bank.currentData()), "text2")
@@ -220,85 +213,32 @@ class TensorPanel(Panel):
         self.high.setEnabled(fixed)
         self._draw()
 
-    def _make_plot(self) -> None:
-        import pyqtgraph as pg
-
-        self.plot = pg.PlotWidget(background=None)
-        self.plot.setAccessibleName(self.tr("Heat map"))
-        self.plot.viewport().setAccessibleName(self.tr("Heat map: picture"))
-        self.plot.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.plot.setMenuEnabled(False)
-        self.plot.hideButtons()
-        self.image = pg.ImageItem(axisOrder="row-major")
-        self.plot.addItem(self.image)
-        self.marker = QGraphicsRectItem()
-        self.plot.addItem(self.marker)
-        self.plot.invertY(True)
-        self.plot.setLabel("bottom", self.tr("column"))
-        self.plot.scene().sigMouseMoved.connect(self._hover)
-        self.plot.scene().sigMouseClicked.connect(self._click)
-        self.box.takeAt(self.place)
-        self.box.insertWidget(self.place, self.plot, 1)
-
     def _paint(self, matrix) -> None:
-        if self.plot is None:
-            self._make_plot()
-        self.plot.setVisible(True)
-        colour = theme.colour("text2")
-        for side in ("left", "bottom"):
-            axis = self.plot.getAxis(side)
-            axis.setPen(colour)
-            axis.setTextPen(colour)
-        chosen = self.array.currentData()
-        by_position = chosen is not None and self._by_position(chosen[0])
-        self.plot.setLabel("left", self.tr("position") if by_position else self.tr("row"))
-        view = self.bank.currentData()
-        shown = np.nan_to_num(
-            matrix.values, nan=self.limits.high, posinf=self.limits.high, neginf=self.limits.low
-        )
-        self.image.setImage(
-            shown, levels=(self.limits.low, self.limits.high), lut=tensor.palette(view)
-        )
-        n_rows, n_columns = matrix.values.shape
-        self.image.setRect(0, matrix.first, n_columns, n_rows)
-        self._mark(matrix, by_position)
-        self.plot.setAccessibleDescription(tensor.facts(matrix))
-
-    def _mark(self, matrix, by_position: bool) -> None:
-        """Outline the selected positions where they are rows of the picture."""
+        view, by_position = self.bank.currentData(), self._shows_positions()
+        rows = self.tr("position") if by_position else self.tr("row")
+        self.map.show_matrix(matrix, self.limits, view, (rows, self.tr("column")))
         selection = self.hub.selection
-        n_rows, n_columns = matrix.values.shape
-        inside = by_position and selection.start is not None
-        low = max(selection.start, matrix.first) if inside else 0
-        high = min(selection.stop, matrix.first + n_rows) if inside else 0
-        self.marker.setVisible(high > low)
-        if high > low:
-            pen = QPen(theme.colour("accent"), 2)
-            pen.setCosmetic(True)
-            self.marker.setPen(pen)
-            self.marker.setRect(0, low, n_columns, high - low)
-
-    def _place_of(self, point) -> tuple[int, int]:
-        at = self.plot.getPlotItem().vb.mapSceneToView(point)
-        return int(np.floor(at.y())) - self.shown_matrix.first, int(np.floor(at.x()))
-
-    def _hover(self, point) -> None:
-        if self.shown_matrix is None:
+        if not by_position or selection.start is None or selection.stop is None:
+            self.map.mark(0, 0)
             return
-        row, column = self._place_of(point)
-        chosen = self.array.currentData()
-        line = tensor.value_line(self.shown_matrix, row, column, self._by_position(chosen[0]))
-        set_text(self.under, line)
+        last = matrix.first + matrix.values.shape[0]
+        self.map.mark(max(selection.start, matrix.first), min(selection.stop, last))
 
-    def _click(self, event) -> None:
+    def _shows_positions(self) -> bool:
+        chosen = self.array.currentData()
+        return chosen is not None and self._by_position(chosen[0])
+
+    def _hover(self, row: int, column: int) -> None:
+        if self.shown_matrix is not None:
+            line = tensor.value_line(self.shown_matrix, row, column, self._shows_positions())
+            set_text(self.under, line)
+
+    def _pick(self, row: int, column: int) -> None:
         """A click selects the row's position everywhere."""
-        chosen = self.array.currentData()
-        if self.shown_matrix is None or not self._by_position(chosen[0]):
-            return
-        row, column = self._place_of(event.scenePos())
-        if 0 <= row < self.shown_matrix.values.shape[0] and column >= 0:
+        if self.shown_matrix is not None and self._shows_positions():
             position = self.shown_matrix.first + row
-            self.jump(Jump(positions=(position, position + 1), owner=chosen[0]))
+            owner = self.array.currentData()[0]
+            self.jump(Jump(positions=(position, position + 1), owner=owner))
 
     def copy(self) -> None:
         """Put the shown numbers on the clipboard, one row a line."""
@@ -313,32 +253,3 @@ class TensorPanel(Panel):
             self.copy()
         else:
             super().keyPressEvent(event)
-
-    def changeEvent(self, event) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and self.plot is not None:
-            self.refresh()
-
-
-class ScaleBar(QWidget):
-    """The colours from the lowest to the highest value."""
-
-    def __init__(self, parent=None) -> None:
-        super().__init__(parent)
-        self.colours = tensor.palette("public")
-        self.setMinimumSize(40, 14)
-        self.setAccessibleName(self.tr("Colours from low to high"))
-
-    def show_palette(self, colours) -> None:
-        """Use other colours."""
-        self.colours = colours
-        self.update()
-
-    def paintEvent(self, event) -> None:
-        row = np.ascontiguousarray(self.colours[None, :, [2, 1, 0, 3]])
-        image = QImage(row.data, row.shape[1], 1, row.shape[1] * 4, QImage.Format.Format_RGB32)
-        painter = QPainter(self)
-        bar = self.rect().adjusted(0, (self.height() - 12) // 2, 0, -((self.height() - 12) // 2))
-        painter.drawImage(bar, image)
-        painter.setPen(theme.colour("line"))
-        painter.drawRect(bar.adjusted(0, 0, -1, -1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import Qt
 
 from app.views.banks import BanksPanel
 from app.views.checks import ChecksPanel
@@ -373,9 +373,8 @@ def test_pointer_and_click_on_the_heat_map(tiny):
     panel = tiny.open(TensorPanel, (420, 420))
     tiny.settle()
     panel.flush()
-    box = panel.plot.getPlotItem().vb
-    point = box.mapViewToScene(QPointF(3.5, 7.5))
-    panel._hover(point)
+    point = panel.map.scene_point(7.5, 3.5)
+    panel.map.plot.scene().sigMouseMoved.emit(point)
     value = panel.shown_matrix.values[7, 3]
     assert panel.under.text() == f"position 7, column 3: {float(value):.6g}"
 
@@ -383,10 +382,10 @@ def test_pointer_and_click_on_the_heat_map(tiny):
         def scenePos(self):
             return point
 
-    panel._click(Click())
+    panel.map.plot.scene().sigMouseClicked.emit(Click())
     assert (tiny.hub.selection.start, tiny.hub.selection.stop) == (7, 8)
     panel.flush()
-    assert panel.marker.isVisible()
+    assert panel.map.marker.isVisible()
 
 
 def test_numbers_of_the_heat_map_are_copied(tiny, qapp):

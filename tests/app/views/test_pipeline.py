@@ -131,7 +131,7 @@ def test_a_failed_event_of_the_past_is_shown_with_its_banner(desk, panel):
         "transaction 2 failed at layer.3.qsa.select (nonfinite): public bank unchanged"
     )
     assert panel.view.chip("head").chip.dashed
-    shown = panel.scroll.viewport().rect().translated(-panel.view.pos())
+    shown = panel.scroll_area.viewport().rect().translated(-panel.view.pos())
     assert shown.contains(panel.view.chip("layer.3.qsa.select").rect)
 
 
