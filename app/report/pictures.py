@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -22,6 +23,7 @@ from PySide6.QtCore import (
     QPoint,
     QSize,
     Qt,
+    QTimer,
     QtMsgType,
     qInstallMessageHandler,
 )
@@ -35,7 +37,7 @@ from app.models.selection import Selection
 from app.report.scene import Scene
 from app.views import PANELS, PanelSpec
 from app.views.hub import SelectionHub
-from engine.commands import Limits, ReadArray
+from engine.commands import Do, Limits, ReadArray
 from engine.driver import Driver
 from engine.events import StagesChanged
 from engine.progress import CancelToken
@@ -51,6 +53,10 @@ OF_FOREIGN: Final = ("run", "findings")
 NOT_OF_SESSION: Final = ("findings",)
 NOISE: Final = "This plugin does not support"
 """What the offscreen platform says of window hints, once a widget."""
+
+SOON_MS: Final = 300
+STILL_TURNS: Final = 3
+LONGEST_WAIT_S: Final = 5.0
 
 SCALE: Final = 2.0
 SIZES: Final = {
@@ -131,7 +137,11 @@ def shoot(spec: PanelSpec, scene: Scene) -> Shot:
         tell(widget, client, hub, scene)
         size = SIZES.get(spec.area, SIZES["centre"])
         return Shot(
-            spec, render(widget, size), size.width(), size.height(), widget.accessibleDescription()
+            spec,
+            render(widget, size, client),
+            size.width(),
+            size.height(),
+            widget.accessibleDescription(),
         )
     finally:
         widget.close()
@@ -172,8 +182,11 @@ def tell(widget: QWidget, client: Client, hub: SelectionHub, scene: Scene) -> No
     if scene.scenario is not None:
         client.scenario = scene.scenario
         client.scenario_opened.emit(scene.scenario)
-    for record in scene.records:
-        client.receive(0, record)
+    if scene.scenario is not None and hasattr(widget, "play_all"):
+        widget.play_all()  # asks for its ops one by one and hears what each gave
+    else:
+        for record in scene.records:
+            client.receive(0, record)
     focus = scene.shown or (scene.records[-1] if scene.records else None)
     if focus is not None and focus.stages:
         client.receive(0, StagesChanged(focus.txn or 0, focus.stages))
@@ -186,14 +199,17 @@ def tell(widget: QWidget, client: Client, hub: SelectionHub, scene: Scene) -> No
 
 
 def answer(client: Client, scene: Scene) -> None:
-    """Let the scene's engine answer what panels ask to see; nothing else is asked of it."""
-    if scene.engine is None:
-        return
+    """Let the scene's engine answer what panels ask to see, and its records what they do."""
     driver = Driver(client.receive, CancelToken())
     driver.engine = scene.engine
+    records = iter(scene.records)
 
     def handle(ticket: int, command: object) -> None:
-        if isinstance(command, (ReadArray, Limits)):
+        if isinstance(command, Do):
+            record = next(records, None)
+            if record is not None:
+                client.receive(ticket, record)
+        elif scene.engine is not None and isinstance(command, (ReadArray, Limits)):
             driver.handle(command, ticket)
 
     client.sent.connect(handle)
@@ -206,7 +222,7 @@ def selection_of(record: Record) -> Selection:
     return selection if view is None else selection.change(start=view.stop - 1, stop=view.stop)
 
 
-def render(widget: QWidget, size: QSize) -> bytes:
+def render(widget: QWidget, size: QSize, client: Client) -> bytes:
     """PNG of a widget at `SCALE` times the size. The widget is never put on a screen."""
     widget.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
     widget.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
@@ -214,17 +230,33 @@ def render(widget: QWidget, size: QSize) -> bytes:
     widget.resize(size)
     widget.show()
     widget.resize(size)
-    # layouts, deferred deletes and zero timers come to rest within a few turns
-    for _ in range(5):
-        QApplication.sendPostedEvents()
-        QApplication.processEvents()
-        for client in widget.findChildren(Client):
-            client.deliver_now()
+    settle(widget, client)
     image = QImage(size * SCALE, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(SCALE)
     image.fill(themes.colour("window"))
     widget.render(image, QPoint())
     return png(image)
+
+
+def settle(widget: QWidget, client: Client) -> None:
+    """Turn the event loop until the panel has drawn all that it was told, and asked all it asks.
+
+    Panels collect changes for some milliseconds before they rebuild, so what is waited for is
+    that none of their timers is due soon any more, not a time.
+    """
+    end = time.monotonic() + LONGEST_WAIT_S
+    still = 0
+    while still < STILL_TURNS and time.monotonic() < end:
+        QApplication.sendPostedEvents()
+        QApplication.processEvents()
+        client.deliver_now()
+        due = [
+            timer
+            for timer in widget.findChildren(QTimer)
+            if timer.isActive() and timer.isSingleShot() and timer.interval() <= SOON_MS
+        ]
+        still = 0 if due else still + 1
+        time.sleep(0.002)
 
 
 def png(image: QImage) -> bytes:
