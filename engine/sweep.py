@@ -149,7 +149,7 @@ def boundary_grid(scenario: Scenario, most: int = 65_536) -> Grid:
         if not isinstance(op, Append) or done.results[number] != OK:
             continue
         before = done.histories[number - 1].of(op.seq).run.n if number else 0
-        row = f"op {number} on {op.seq}"
+        row = f"op {number}, sequence {op.seq}"
         found = [
             Variant(row, name, resized(scenario, number, size - before), number, must)
             for name, size in columns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -113,7 +114,11 @@ def run(args: argparse.Namespace) -> int:
             facts = about.of_session(start, f"generate with {args.model}")
             writer = CaptureWriter(args.record, start, facts, with_text=not args.no_text)
             on_record = stack.enter_context(writer).record
-        result = generate(engine, tokens, args, on_record)
+        try:
+            result = generate(engine, tokens, args, on_record)
+        except Refused as refused:
+            print(f"bankflip generate: {refused}", file=sys.stderr)
+            return 130 if refused.record.outcome == "cancelled" else 1
     if args.logits is not None:
         with atomic_file(args.logits) as file:
             np.save(file, np.concatenate(result.logits))

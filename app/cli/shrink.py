@@ -72,9 +72,10 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         check_output(args.out)
     scenario = load(args.scenario)
-    failure, fails = oracle(scenario, args)
     steps = steps_of(scenario)
-    found = shrink(steps, fails, lambda script: simpler(script, scenario), args.tries)
+    with tempfile.TemporaryDirectory(prefix="bankflip-shrink-") as folder:
+        failure, fails = oracle(scenario, args, Path(folder))
+        found = shrink(steps, fails, lambda script: simpler(script, scenario), args.tries)
     small = with_steps(scenario, found.steps, failure.startswith(THE_END))
     if args.out is not None:
         write_atomically(args.out, cases.dump(small).encode())
@@ -112,10 +113,12 @@ def with_steps(scenario: Scenario, steps: Script, keep_final: bool = False) -> S
 # what failing means
 
 
-def oracle(scenario: Scenario, args: argparse.Namespace) -> tuple[str, Callable[[Script], bool]]:
+def oracle(
+    scenario: Scenario, args: argparse.Namespace, folder: Path
+) -> tuple[str, Callable[[Script], bool]]:
     """The failure in words, and whether a script still shows it. Raises: UsageError."""
     if args.until is not None:
-        return until(scenario, args.until)
+        return until(scenario, args.until, folder)
     sessions = Sessions(scenario, args.backend, args.model)
     wanted = signature(scenario, steps_of(scenario), sessions)
     if wanted is None:
@@ -176,8 +179,8 @@ def told(end: Final | None) -> str:
     return f"{end.run[0]} to {end.run[1]}"
 
 
-def until(scenario: Scenario, command: str) -> tuple[str, Callable[[Script], bool]]:
-    """Failing by a command of the user."""
+def until(scenario: Scenario, command: str, folder: Path) -> tuple[str, Callable[[Script], bool]]:
+    """Failing by a command of the user, which gets each script as a file in `folder`."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -186,20 +189,15 @@ def until(scenario: Scenario, command: str) -> tuple[str, Callable[[Script], boo
         raise UsageError("--until: expected a command, given nothing")
     if not any("{}" in word for word in words):
         words.append("{}")
-    folder = tempfile.TemporaryDirectory(prefix="bankflip-shrink-")
-    place = Path(folder.name) / "scenario.json"
+    place = folder / "scenario.json"
 
-    def exit_status(script: Script) -> int:
+    def fails(script: Script) -> bool:
         place.write_text(cases.dump(with_steps(scenario, script)), encoding="utf-8")
         filled = [word.replace("{}", str(place)) for word in words]
         done = subprocess.run(
             filled, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        return done.returncode
-
-    def fails(script: Script) -> bool:
-        # the folder lives as long as this function does
-        return bool(folder) and exit_status(script) != 0
+        return done.returncode != 0
 
     try:
         if not fails(steps_of(scenario)):

@@ -6,20 +6,24 @@ from app.report.facts import Facts, SequenceFacts
 from app.report.words import pair_words, pairs_words, plural
 
 MOST = 4
+MOST_WORDS = 400
 
 
-def alt_text(panel: str, title: str, facts: Facts) -> str:
-    """What a picture of a panel shows, in one or two sentences."""
-    if any(word in panel for word in ("run", "cell", "span", "map")):
+def alt_text(panel: str, title: str, facts: Facts, words: str) -> str:
+    """What a picture of a panel shows; `words` is what the panel says of itself."""
+    if panel in ("run", "cells", "spans"):
         return f"{title}: {runs_words(facts)}"
-    if any(word in panel for word in ("pipeline", "stage")):
+    if panel == "pipeline":
         return f"{title}: {stages_words(facts)}"
-    if any(word in panel for word in ("bank", "owner")):
+    if panel == "banks":
         return f"{title}: {banks_words(facts)}"
-    if "journal" in panel:
+    if panel in ("faults", "problems", "inspector") and facts.refusals:
+        first = facts.refusals[0]
+        return f"{title}: op {first.number}, {first.sentence}."
+    if panel == "journal":
         counts = ", ".join(f"{n:,} {name}" for name, n in facts.counts)
         return f"{title}: {counts}."
-    return f"{title} of the window. {facts.verdict}"
+    return f"{title}: {words[:MOST_WORDS].rstrip('.')}."
 
 
 def sequence_words(sequence: SequenceFacts) -> str:

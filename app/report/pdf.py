@@ -12,7 +12,17 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QRectF, QSizeF, Qt, QUrl
+from PySide6.QtCore import (
+    QBuffer,
+    QByteArray,
+    QHashSeed,
+    QIODevice,
+    QMarginsF,
+    QRectF,
+    QSizeF,
+    Qt,
+    QUrl,
+)
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QColor,
@@ -22,7 +32,10 @@ from PySide6.QtGui import (
     QPageSize,
     QPainter,
     QPdfWriter,
+    QTextBlock,
+    QTextCursor,
     QTextDocument,
+    QTextFormat,
 )
 
 from app.report.facts import Facts
@@ -32,6 +45,8 @@ from app.report.pictures import application
 DPI: Final = 96
 MARGIN_MM: Final = 14.0
 FOOT_PX: Final = 24.0
+ENOUGH_PX: Final = 80.0
+"""At least so much of what follows a heading stands on its page."""
 COLOURS: Final = {
     "light": {
         "base": "#FFFFFF",
@@ -69,6 +84,8 @@ def render(
 ) -> bytes:
     """The PDF file. `made` is the date inside it; None: none is said, and the epoch is stored."""
     application()
+    # the writer numbers fonts in the order of a hash table
+    QHashSeed.setDeterministicGlobalSeed()
     content = QByteArray()
     buffer = QBuffer(content)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -121,7 +138,44 @@ def make_document(
     )
     document.setHtml(html)
     document.setPageSize(body)
+    keep_headings(document, body.height())
     return document
+
+
+def keep_headings(document: QTextDocument, page_px: float) -> None:
+    """Begin a new page before a heading whose text would stand on the next page.
+
+    The rich text engine has no rule for that, so each is looked at in turn; a break moves only
+    what follows it.
+    """
+    layout = document.documentLayout()
+    block = document.begin()
+    while block.isValid():
+        if block.blockFormat().headingLevel():
+            after = following(block)
+            top = layout.blockBoundingRect(block).top()
+            if after.isValid():
+                below = layout.blockBoundingRect(after)
+                first_line = below.top() + min(below.height(), ENOUGH_PX)
+                if int(top // page_px) != int(first_line // page_px) and top % page_px > 1:
+                    break_before(block)
+        block = block.next()
+
+
+def following(block: QTextBlock) -> QTextBlock:
+    """The block after a heading and the headings right below it."""
+    after = block.next()
+    while after.isValid() and (after.blockFormat().headingLevel() or not after.text().strip()):
+        after = after.next()
+    return after
+
+
+def break_before(block: QTextBlock) -> None:
+    """Put a page break before a block."""
+    cursor = QTextCursor(block)
+    form = block.blockFormat()
+    form.setPageBreakPolicy(QTextFormat.PageBreakFlag.PageBreak_AlwaysBefore)
+    cursor.setBlockFormat(form)
 
 
 def paint(

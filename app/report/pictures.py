@@ -54,6 +54,8 @@ NOT_OF_SESSION: Final = ("findings",)
 NOISE: Final = "This plugin does not support"
 """What the offscreen platform says of window hints, once a widget."""
 
+KEYS: Final = "qsa.kv"
+"""The owner whose array a picture of the end shows."""
 SOON_MS: Final = 300
 STILL_TURNS: Final = 3
 LONGEST_WAIT_S: Final = 5.0
@@ -195,7 +197,7 @@ def tell(widget: QWidget, client: Client, hub: SelectionHub, scene: Scene) -> No
     client.deliver_now()
     client.show(scene.shown)
     if focus is not None:
-        hub.select(selection_of(focus))
+        hub.select(selection_of(focus, scene))
 
 
 def answer(client: Client, scene: Scene) -> None:
@@ -215,11 +217,15 @@ def answer(client: Client, scene: Scene) -> None:
     client.sent.connect(handle)
 
 
-def selection_of(record: Record) -> Selection:
-    """The record, its stage, and the last live position of its sequence."""
+def selection_of(record: Record, scene: Scene) -> Selection:
+    """The record, its stage, and the last live position of its sequence; at the end also keys."""
     view = next((v for v in record.sequences if v.seq == record.seq and v.n_live), None)
     selection = Selection(seq=record.seq, event=record.number, stage=record.stage or None)
-    return selection if view is None else selection.change(start=view.stop - 1, stop=view.stop)
+    if view is not None:
+        selection = selection.change(start=view.stop - 1, stop=view.stop)
+    return (
+        selection.change(owner=KEYS) if scene.engine is not None and not scene.shown else selection
+    )
 
 
 def render(widget: QWidget, size: QSize, client: Client) -> bytes:

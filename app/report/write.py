@@ -105,7 +105,7 @@ def with_pictures(facts: Facts, shots: Mapping[str, Shot]) -> Facts:
             id=name,
             title=shot.spec.title,
             file=f"pictures/{name}.png",
-            alt=alt_text(name, shot.spec.title, facts),
+            alt=alt_text(name, shot.spec.title, facts, shot.description or shot.spec.tooltip),
             width=shot.width,
             height=shot.height,
         )

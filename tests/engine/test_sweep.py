@@ -29,7 +29,9 @@ def test_every_boundary_is_tried_below_at_and_above() -> None:
         for v in grid.variants
     }
     sizes = [3, 4, 5, 7, 8, 9, 11, 12, 13]
-    assert ends == {("op 0 on 0", n) for n in sizes} | {("op 1 on 0", n) for n in sizes if n > 6}
+    assert ends == {("op 0, sequence 0", n) for n in sizes} | {
+        ("op 1, sequence 0", n) for n in sizes if n > 6
+    }
     assert [v.must for v in grid.variants if v.column.startswith("13 ")] == [
         "rejected: capacity"
     ] * 2
