@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from engine.snapshot import Record
 HELP = "execute scenarios and compare with what they expect"
 
 EPILOG = """A scenario is a JSON or TOML file, or the name of one that ships:
-  {names}
+{names}
 
 examples:
   bankflip run failed-stage
@@ -40,7 +41,8 @@ SUFFIXES = (".json", ".toml")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = EPILOG.format(names=", ".join(shipped()))
+    names = textwrap.fill(", ".join(shipped()), 78, initial_indent="  ", subsequent_indent="  ")
+    parser.epilog = EPILOG.format(names=names)
     parser.add_argument("scenarios", metavar="SCENARIO", nargs="+", help="a file or shipped name")
     parser.add_argument("--json", action="store_true", help="print a list, one object a scenario")
     parser.add_argument("--record", metavar="F", type=Path, help="write a capture of the session")

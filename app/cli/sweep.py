@@ -11,11 +11,12 @@ from typing import Any
 
 from app.cli.common import check_output, whole_number
 from app.cli.run import add_session_arguments, load
-from app.play import Played, engine_for, play
+from app.play import Played, engine_for, graph_stages, play
 from engine.cases import OK, Scenario
 from engine.checks import run_check
 from engine.engine import Engine
 from engine.ops import Append
+from engine.replay import check_stages
 from engine.snapshot import Digests, Record
 from engine.sweep import Grid, Variant, boundaries, boundary_grid, cut_grid
 
@@ -113,6 +114,7 @@ class Sessions:
 
     def __init__(self, scenario: Scenario, backend: str, model: str | None) -> None:
         first = engine_for(scenario, backend=backend, model=model)
+        check_stages(scenario, graph_stages(first))
         self._model, self._name = first.model, first.name
 
     def new(self, scenario: Scenario) -> Engine:
