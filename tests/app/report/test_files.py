@@ -20,7 +20,7 @@ from app.report import html, pdf
 from app.report.facts import Picture
 from app.report.pictures import ALL_PANELS, grab, panels_of
 from app.report.sources import Subject, open_subject
-from app.report.write import FORMATS, date_of_report, write
+from app.report.write import date_of_report, write
 from tests.helpers.commands import SCHEMAS
 
 pytestmark = pytest.mark.usefixtures("qapp", "epoch")
@@ -93,8 +93,9 @@ def test_pictures_are_the_files_beside_it_and_have_alt_text(written: Path) -> No
 
 def test_pictures_show_something(written: Path) -> None:
     for path in (written / "pictures").iterdir():
-        pixels = np.asarray(Image.open(path).convert("RGB")).reshape(-1, 3)
-        assert len(np.unique(pixels, axis=0)) > 10, path.name
+        colours = Image.open(path).convert("RGB").getcolors(1 << 24)
+        assert colours is not None
+        assert len(colours) > 10, path.name
 
 
 def test_the_run_map_shows_groups_in_both_colours(written: Path) -> None:
@@ -128,20 +129,22 @@ def test_the_pdf_is_a4_and_says_when_it_was_made(written: Path) -> None:
     assert content.count(b"/Subtype /Image") >= len(ALL_PANELS) - 1
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_twice_from_the_same_input_is_the_same_bytes(
-    hole_refused: Subject, tmp_path: Path, theme: str
+    failed_stage: Subject, written: Path, tmp_path: Path
 ) -> None:
-    # few panels are enough: the others are made by the same code
-    names = []
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        names.append([p.name for p in write(hole_refused, tmp_path / name, FORMATS, theme)])
-    assert names[0] == names[1]
-    for path in (tmp_path / "a").rglob("*"):
-        if path.is_file():
-            twin = tmp_path / "b" / path.relative_to(tmp_path / "a")
-            assert path.read_bytes() == twin.read_bytes(), path.name
+    write(failed_stage, tmp_path)
+    files = [path.relative_to(written) for path in written.rglob("*") if path.is_file()]
+    assert {str(path) for path in files} >= {"report.html", "report.pdf", "report.json"}
+    for path in files:
+        assert (written / path).read_bytes() == (tmp_path / path).read_bytes(), path
+
+
+def test_a_dark_pdf_is_the_same_twice(hole_refused: Subject, tmp_path: Path) -> None:
+    contents = []
+    for _ in range(2):
+        write(hole_refused, tmp_path, ("pdf",), "dark")
+        contents.append((tmp_path / "report.pdf").read_bytes())
+    assert contents[0] == contents[1]
 
 
 def test_dark_pages_carry_light_pictures_for_paper(hole_refused: Subject, tmp_path: Path) -> None:
