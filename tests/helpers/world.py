@@ -44,13 +44,14 @@ class World:
         except Rejected as refusal:
             self.refusal = refusal
             return str(refusal.reason)
-        self._execute(self.applied)
+        self.execute(self.applied)
         return "ok"
 
     def compact(self) -> None:
-        self._execute(compact(self.history))
+        self.execute(compact(self.history))
 
-    def _execute(self, applied: Applied) -> None:
+    def execute(self, applied: Applied) -> None:
+        """Write the cells as the effects say, and compare the states between them."""
         states = applied.states
         for effect, state in zip(applied.effects, states, strict=True):
             if isinstance(effect, Appended):
