@@ -11,4 +11,5 @@ MODULES: tuple[str, ...] = (
     "app.cli.benchmarks.capture",
     "app.cli.benchmarks.history",
     "app.cli.benchmarks.transaction",
+    "app.cli.benchmarks.window",
 )
