@@ -44,8 +44,10 @@ class Writers:
             return
         self._apply(_fields(record.op_json), record)
         bounds = {view.seq: (view.start, view.stop) for view in record.sequences}
-        for seq in list(self.pieces):
+        for seq, pieces in list(self.pieces.items()):
             start, stop = bounds.get(seq, (0, 0))
+            if pieces and start <= pieces[0].start and pieces[-1].stop <= stop:
+                continue  # what an append does; pieces are kept in the order of positions
             kept = (piece.clipped(start, stop) for piece in self.pieces[seq])
             self.pieces[seq] = [piece for piece in kept if piece is not None]
 

@@ -119,6 +119,10 @@ class Docks:
         scrolls_itself = isinstance(panel, QAbstractScrollArea) or spec.id in ("cells", "pipeline")
         dock.setWidget(panel if scrolls_itself else Shrinkable(panel, spec.title))
         dock.setToolTip(spec.tooltip)
+        panel.setProperty("docked", True)
+        look_again = getattr(panel, "look_again", None)
+        if look_again is not None:
+            dock.visibilityChanged.connect(lambda _seen: look_again())
         toggle = dock.toggleViewAction()
         toggle.setObjectName(f"dock.{spec.id}.toggle")
         toggle.setStatusTip(spec.tooltip)

@@ -6,7 +6,11 @@ stale; it is rebuilt at most every `INTERVAL_MS`, and not at all while nobody ca
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from typing import TypeVar
+=======
+import time
+>>>>>>> 2b6de96 (app: redraw only panels that are seen, at a pace they can keep)
 
 from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Slot
 from PySide6.QtGui import QPainter
@@ -27,6 +31,10 @@ from app.models.state import State, state_of
 from app.models.table import Jump
 
 INTERVAL_MS = 50
+SLOWEST_MS = 1000
+SHARE = 12
+"""A panel waits this many times as long as its last redraw took: it takes 1/12 of the window's
+time at most, however fast chunks run."""
 PLACES = ("start", "stop", "cell", "group")
 
 
@@ -40,9 +48,10 @@ class Panel(QWidget):
         self.client, self.hub = client, hub
         self.setAccessibleName(self.title)
         self._stale = True
+        self._interval = INTERVAL_MS
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self.flush)
+        self._timer.timeout.connect(self.look_again)
         self.box = QVBoxLayout(self)
         self.box.setContentsMargins(8, 8, 8, 8)
         self.box.setSpacing(8)
@@ -69,16 +78,31 @@ class Panel(QWidget):
     def refresh(self) -> None:
         """Mark the panel stale; it is rebuilt soon if it can be seen."""
         self._stale = True
-        if self.isVisible() and not self._timer.isActive():
-            self._timer.start(INTERVAL_MS)
+        if self.can_be_seen() and not self._timer.isActive():
+            self._timer.start(self._interval)
+
+    def can_be_seen(self) -> bool:
+        """False while hidden or behind another tab, where Qt still calls a panel visible."""
+        if not self.isVisible():
+            return False
+        return not self.property("docked") or not self.visibleRegion().isEmpty()
+
+    @Slot()
+    def look_again(self) -> None:
+        """Redraw if stale and seen; the window calls it when a tab comes to the front."""
+        if self.can_be_seen():
+            self.flush()
 
     @Slot()
     def flush(self) -> None:
         """Rebuild now if stale (pictures and tests)."""
         if self._stale:
             self._stale = False
+            began = time.perf_counter()
             self.rebuild()
             self.setAccessibleDescription(self.words())
+            took_ms = int((time.perf_counter() - began) * 1000)
+            self._interval = min(SLOWEST_MS, max(INTERVAL_MS, SHARE * took_ms))
 
     def words(self) -> str:
         """The panel's state in a sentence, for screen readers and reports."""
@@ -87,7 +111,10 @@ class Panel(QWidget):
 
     def showEvent(self, event) -> None:
         super().showEvent(event)
-        self.flush()
+        if self.property("docked"):
+            self._timer.start(self._interval)  # only then is it known which tab is in front
+        else:
+            self.flush()
 
     def changeEvent(self, event) -> None:
         super().changeEvent(event)

@@ -64,6 +64,7 @@ def test_a_failed_stage_publishes_nothing_and_the_next_chunk_succeeds(window, wa
     journal = window.docks.panels["journal"]
     assert journal is not None
     window.step_chunk()
+    wait(lambda: len(client.records) == 4, what="the next chunk")
     settle(window, wait)
     assert client.records[-1].outcome == "ok"
     assert client.snapshot.sequences[0].stop == 15
@@ -105,8 +106,8 @@ def test_a_first_append_may_start_anywhere_but_not_have_a_hole(window, wait) -> 
 def test_stepping_shows_the_private_ghost_and_the_flip(window, wait) -> None:
     client = window.client
     window.step_chunk()
+    wait(lambda: client.records, what="a chunk")
     settle(window, wait)
-    wait(lambda: client.snapshot.open is None and client.records)
     flips = client.snapshot.flips
     for _ in range(8):
         window.step_stage()
@@ -118,8 +119,8 @@ def test_stepping_shows_the_private_ghost_and_the_flip(window, wait) -> None:
     window.update_actions()
     assert window.actions_["run.finish"].isEnabled()
     window.finish()
+    wait(lambda: len(client.records) == 2, what="the end of the chunk")
     settle(window, wait)
-    wait(lambda: client.snapshot.open is None)
     assert client.snapshot.flips == flips + 1
     assert window.run_panel.track.ghost is None
     assert window.run_panel.track.frontier == 9
@@ -128,8 +129,8 @@ def test_stepping_shows_the_private_ghost_and_the_flip(window, wait) -> None:
 def test_discarding_leaves_everything_as_it_was(window, wait) -> None:
     client = window.client
     window.step_token()
+    wait(lambda: client.records, what="a chunk")
     settle(window, wait)
-    wait(lambda: client.snapshot.open is None and client.records)
     before = digests(window)
     for _ in range(12):
         client.send(StepStage())
