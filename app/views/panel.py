@@ -6,11 +6,8 @@ stale; it is rebuilt at most every `INTERVAL_MS`, and not at all while nobody ca
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from typing import TypeVar
-=======
 import time
->>>>>>> 2b6de96 (app: redraw only panels that are seen, at a pace they can keep)
+from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Slot
 from PySide6.QtGui import QPainter
