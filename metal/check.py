@@ -159,11 +159,17 @@ def _select_groups(_element: str) -> Sample:
     return (scores,), {"topk": 2}
 
 
-def _indexed_attention(element: str) -> Sample:
+CHOSEN: Final = ((0, -1), (1, 0), (-1, 1))
+
+
+def _attention_scores(element: str) -> Sample:
     queries, keys = _normal("float32", 3, 4, 8), _normal(element, N, 2, 8)
-    chosen = mx.array([[0, -1], [1, 0], [-1, 1]], mx.int32)
-    arrays = (queries, keys, keys * 0.5, *_angles(3), chosen)
-    return arrays, {"group_size": SIZE}
+    return (queries, keys, *_angles(3), mx.array(CHOSEN, mx.int32)), {"group_size": SIZE}
+
+
+def _indexed_attention(element: str) -> Sample:
+    scores, values = _normal("float32", 3, 4, 3 * SIZE - 1), _normal(element, N, 2, 8)
+    return (scores, values, mx.array(CHOSEN, mx.int32)), {"group_size": SIZE}
 
 
 def _gdn_step(element: str) -> Sample:
@@ -181,12 +187,12 @@ def _gdn_step(element: str) -> Sample:
 
 
 def _linear(element: str) -> Sample:
-    return (_normal(element, 5, 300), _normal(element, 9, 300)), {}
+    return (_normal(element, 5, 300), _normal(element, 300, 9)), {}
 
 
 def _expert_linear(element: str) -> Sample:
     experts = mx.array([2, 0, 0, 1, 2], mx.int32)
-    return (_normal(element, 5, 300), _normal(element, 3, 9, 300), experts), {}
+    return (_normal(element, 5, 300), _normal(element, 3, 300, 9), experts), {}
 
 
 def _sum_parts(_element: str) -> Sample:
@@ -208,6 +214,7 @@ SAMPLES: Final[dict[str, Callable[[str], Sample]]] = {
     "pool_groups": _pool_groups,
     "index_scores": _index_scores,
     "select_groups": _select_groups,
+    "attention_scores": _attention_scores,
     "indexed_attention": _indexed_attention,
     "gdn_step": _gdn_step,
     "linear": _linear,

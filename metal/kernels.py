@@ -72,14 +72,8 @@ I32 = "int32"
 F32 = "float32"
 STATUS_IN = {"positions": I32, "starts": I32, "anchors": I32}
 SCORES_IN = {"queries": F32, "pooled": "T", "cosines": F32, "sines": F32}
-ATTEND_IN = {
-    "queries": F32,
-    "keys": "T",
-    "values": "T",
-    "cosines": F32,
-    "sines": F32,
-    "chosen": I32,
-}
+ATTEND_IN = {"queries": F32, "keys": "T", "cosines": F32, "sines": F32, "chosen": I32}
+MIX_IN = {"scores": F32, "values": "T", "chosen": I32}
 GDN_IN = {"queries": "T", "keys": "T", "values": "T", "betas": F32, "decays": F32, "state": F32}
 GDN_OUT = {"out": F32, "next": F32}
 EXPERT_IN = {"x": "T", "weight": "T", "experts": I32}
@@ -95,10 +89,11 @@ KERNELS: Final[dict[str, Kernel]] = {kernel.name: kernel for kernel in (
     Kernel("pool_groups", {"raw": "T"}, {"out": F32}, L.pool_groups, R.pool_groups, 1e-6, strided=True),
     Kernel("index_scores", SCORES_IN, {"out": F32}, L.index_scores, R.index_scores, 4e-6),
     Kernel("select_groups", {"scores": F32}, {"out": I32}, L.select_groups, R.select_groups, 0.0, ()),
-    Kernel("indexed_attention", ATTEND_IN, {"out": F32}, L.indexed_attention, R.indexed_attention, 4e-6),
+    Kernel("attention_scores", ATTEND_IN, {"out": F32}, L.attention_scores, R.attention_scores, 4e-6),
+    Kernel("indexed_attention", MIX_IN, {"out": F32}, L.indexed_attention, R.indexed_attention, 4e-6),
     Kernel("gdn_step", GDN_IN, GDN_OUT, L.gdn_step, R.gdn_step, 4e-6),
-    Kernel("linear", {"x": "T", "weight": "T"}, PARTS, L.linear, R.linear, 4e-6, strided=True, finish=_fold_parts),
-    Kernel("expert_linear", EXPERT_IN, PARTS, L.expert_linear, R.expert_linear, 4e-6, strided=True, finish=_fold_parts),
+    Kernel("linear", {"x": "T", "weight": "T"}, PARTS, L.linear, R.linear, 2e-5, finish=_fold_parts),
+    Kernel("expert_linear", EXPERT_IN, PARTS, L.expert_linear, R.expert_linear, 2e-5, finish=_fold_parts),
     Kernel("sum_parts", {"parts": F32}, {"out": F32}, L.sum_parts, R.sum_parts, 1e-6, ()),
     Kernel("find_nonfinite", {"x": "T"}, FIND_OUT, L.find_nonfinite, R.find_nonfinite, 0.0, finish=_fold_places),
     Kernel("digest_rows", {"words": "T"}, {"out": "uint64"}, L.digest_rows, R.digest_rows, 0.0, WORDS),

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 MAX_INT32: Final = 2**31 - 1
-N_LANES: Final = 4096
+N_LANES: Final = 1 << 16
 """Threads that `find_nonfinite` uses at most."""
 
-PART: Final = 256
+PART: Final = 128
 """Terms of a product that one thread adds; part of the order of summation, so never tuned."""
 
 Array = Any
@@ -114,7 +114,7 @@ def pool_groups(raw: Array, *, group_size: int) -> Launch:
 def index_scores(
     queries: Array, pooled: Array, cosines: Array, sines: Array, *, n_keys: int, group_size: int
 ) -> Launch:
-    """One thread a query and group."""
+    """One thread a group and 4 queries."""
     _ndim(queries, 3, "queries")
     _ndim(pooled, 2, "pooled")
     n_queries, heads, dim = (int(n) for n in queries.shape)
@@ -125,7 +125,7 @@ def index_scores(
     _need(n_groups <= n_keys // group_size, "groups", f"at most {n_keys // group_size}", n_groups)
     pairs = _rotation(cosines, sines, n_keys, dim)
     params = (n_queries, heads, dim, n_groups, n_keys, pairs, group_size)
-    grid = (n_groups, n_queries, 1)
+    grid = (n_groups, -(-n_queries // 4), 1)
     inputs = (queries, pooled, cosines, sines)
     return Launch(inputs, params, ((n_queries, n_groups),), ("float32",), grid, 1)
 
@@ -140,34 +140,56 @@ def select_groups(scores: Array, *, topk: int) -> Launch:
     return Launch((scores,), params, ((n_queries, topk),), ("int32",), grid)
 
 
-def indexed_attention(
+def attention_scores(
     queries: Array,
     keys: Array,
-    values: Array,
     cosines: Array,
     sines: Array,
     chosen: Array,
     *,
     group_size: int,
 ) -> Launch:
-    """One thread a channel of a query head."""
+    """One thread a query head and place."""
     _ndim(queries, 3, "queries")
     _ndim(keys, 3, "keys")
-    _ndim(chosen, 2, "chosen")
     n_queries, heads, dim = (int(n) for n in queries.shape)
     n_keys, kv_heads, _ = (int(n) for n in keys.shape)
-    _same("shape of values", tuple(values.shape), tuple(keys.shape))
     _same("channels of keys", int(keys.shape[2]), dim)
-    _same("rows of chosen", int(chosen.shape[0]), n_queries)
-    _need(kv_heads >= 1 and heads % kv_heads == 0, "heads", f"a multiple of {kv_heads}", heads)
-    _need(n_keys >= n_queries, "keys", f"at least {n_queries}", n_keys)
-    _parameter("group_size", group_size, 1)
+    places = _places(n_queries, heads, kv_heads, n_keys, chosen, group_size)
     pairs = _rotation(cosines, sines, n_keys, dim)
     topk = int(chosen.shape[1])
     params = (n_queries, heads, kv_heads, dim, n_keys, pairs, topk, group_size)
-    inputs = (queries, keys, values, cosines, sines, chosen)
+    inputs = (queries, keys, cosines, sines, chosen)
+    shapes = ((n_queries, heads, places),)
+    return Launch(inputs, params, shapes, ("float32",), (heads, places, n_queries), 1)
+
+
+def indexed_attention(scores: Array, values: Array, chosen: Array, *, group_size: int) -> Launch:
+    """One thread a channel of a query head."""
+    _ndim(scores, 3, "scores")
+    _ndim(values, 3, "values")
+    n_queries, heads, _ = (int(n) for n in scores.shape)
+    n_keys, kv_heads, dim = (int(n) for n in values.shape)
+    places = _places(n_queries, heads, kv_heads, n_keys, chosen, group_size)
+    _same("places of scores", int(scores.shape[2]), places)
+    params = (n_queries, heads, kv_heads, dim, n_keys, int(chosen.shape[1]), group_size)
+    inputs = (scores, values, chosen)
     shapes = ((n_queries, heads, dim),)
     return Launch(inputs, params, shapes, ("float32",), (dim, heads, n_queries), 1)
+
+
+def _places(
+    n_queries: int, heads: int, kv_heads: int, n_keys: int, chosen: Array, group_size: int
+) -> int:
+    """Scores of a query head: the rows of its slots and the longest tail."""
+    _ndim(chosen, 2, "chosen")
+    _same("rows of chosen", int(chosen.shape[0]), n_queries)
+    _need(kv_heads >= 1 and heads % kv_heads == 0, "heads", f"a multiple of {kv_heads}", heads)
+    _need(n_queries <= n_keys <= MAX_INT32, "keys", f"at least {n_queries}", n_keys)
+    _parameter("group_size", group_size, 1)
+    places = (int(chosen.shape[1]) + 1) * group_size - 1
+    _need(places <= MAX_INT32, "scores of a query", f"at most {MAX_INT32}", places)
+    return places
 
 
 def gdn_step(
@@ -196,8 +218,8 @@ def linear(x: Array, weight: Array) -> Launch:
     _ndim(x, 2, "x")
     _ndim(weight, 2, "weight")
     n_rows, depth = (int(n) for n in x.shape)
-    width = int(weight.shape[0])
-    _same("depth of weight", int(weight.shape[1]), depth)
+    width = int(weight.shape[1])
+    _same("depth of weight", int(weight.shape[0]), depth)
     n_parts = _parts(depth)
     params = (n_rows, width, depth, PART, n_parts)
     grid = (width, -(-n_rows // 8), n_parts)
@@ -210,8 +232,8 @@ def expert_linear(x: Array, weight: Array, experts: Array) -> Launch:
     _ndim(weight, 3, "weight")
     _ndim(experts, 1, "experts")
     n_rows, depth = (int(n) for n in x.shape)
-    n_experts, width = int(weight.shape[0]), int(weight.shape[1])
-    _same("depth of weight", int(weight.shape[2]), depth)
+    n_experts, width = int(weight.shape[0]), int(weight.shape[2])
+    _same("depth of weight", int(weight.shape[1]), depth)
     _same("rows of experts", int(experts.shape[0]), n_rows)
     n_parts = _parts(depth)
     params = (n_rows, width, depth, PART, n_parts, n_experts)

@@ -172,42 +172,59 @@ def select_groups(scores: mx.array, *, topk: int) -> mx.array:
     return mx.where(found, order.astype(mx.int32), mx.array(-1, mx.int32))
 
 
-def indexed_attention(
+def attention_scores(
     queries: mx.array,
     keys: mx.array,
-    values: mx.array,
     cosines: mx.array,
     sines: mx.array,
     chosen: mx.array,
     *,
     group_size: int,
 ) -> mx.array:
-    """Attention over the chosen groups and the tail, float32 [n_queries, heads, dim]."""
+    """Scores float32 [n_queries, heads, places] of the chosen groups' rows, then of the tail."""
     n_queries, heads, dim = queries.shape
     n_keys, kv_heads, _ = keys.shape
+    rows, seen = attended_rows(chosen, n_keys, n_queries, group_size)
+    if not rows.size:
+        return mx.zeros((n_queries, heads, rows.shape[1]))
     turned = rotate(keys.astype(mx.float32), cosines[:, None], sines[:, None])
-    share = heads // kv_heads
-    grouped = queries.reshape(n_queries, kv_heads, share, dim)
-    scores = mx.einsum("qksd,rkd->qksr", grouped, turned) / math.sqrt(dim)
-    visible = visible_rows(chosen, n_keys, n_queries, group_size)[:, None, None, :]
-    seen = mx.any(visible, axis=-1, keepdims=True)
-    weights = mx.softmax(mx.where(visible, scores, mx.where(seen, -mx.inf, 0.0)), axis=-1)
-    mixed = mx.einsum("qksr,rkd->qksd", weights, values.astype(mx.float32))
-    mixed = mx.where(seen, mixed, 0.0)
-    return mixed.reshape(n_queries, heads, dim)
+    grouped = queries.reshape(n_queries, kv_heads, heads // kv_heads, dim)
+    scores = mx.einsum("qksd,qrkd->qksr", grouped, turned[rows]) / math.sqrt(dim)
+    scores = scores.reshape(n_queries, heads, rows.shape[1])
+    return mx.where(seen[:, None], scores, -mx.inf)
 
 
-def visible_rows(chosen: mx.array, n_keys: int, n_queries: int, group_size: int) -> mx.array:
-    """Which rows a query sees: bool [n_queries, n_keys]."""
-    rows = mx.arange(n_keys)[None]
-    own = mx.arange(n_keys - n_queries, n_keys)[:, None]
+def indexed_attention(
+    scores: mx.array, values: mx.array, chosen: mx.array, *, group_size: int
+) -> mx.array:
+    """Values mixed by softmax of the scores, float32 [n_queries, heads, dim]."""
+    n_queries, heads, _ = scores.shape
+    n_keys, kv_heads, dim = values.shape
+    rows, seen = attended_rows(chosen, n_keys, n_queries, group_size)
+    if not rows.size:
+        return mx.zeros((n_queries, heads, dim))
+    meant = mx.where(seen[:, None], scores, -mx.inf)
+    any_seen = mx.any(meant != -mx.inf, axis=-1, keepdims=True)
+    weights = mx.softmax(mx.where(any_seen, meant, 0.0), axis=-1)
+    grouped = weights.reshape(n_queries, kv_heads, heads // kv_heads, rows.shape[1])
+    mixed = mx.einsum("qksr,qrkd->qksd", grouped, values.astype(mx.float32)[rows])
+    return mx.where(any_seen, mixed.reshape(n_queries, heads, dim), 0.0)
+
+
+def attended_rows(
+    chosen: mx.array, n_keys: int, n_queries: int, group_size: int
+) -> tuple[mx.array, mx.array]:
+    """Live rows int32 [n_queries, places] of every query, and which of them it sees."""
+    own = mx.arange(n_keys - n_queries, n_keys, dtype=mx.int32)[:, None]
     complete = (own + 1) // group_size
-    tail = (rows >= complete * group_size) & (rows <= own)
-    of_group = rows // group_size
-    if chosen.shape[1] == 0:
-        return tail
-    picked = mx.any(chosen[:, :, None] == of_group[:, None, :], axis=1)
-    return tail | (picked & (of_group < complete))
+    inside = mx.arange(group_size, dtype=mx.int32)
+    members = chosen[:, :, None] * group_size + inside
+    legal = mx.broadcast_to(((chosen >= 0) & (chosen < complete))[:, :, None], members.shape)
+    flat = (n_queries, chosen.shape[1] * group_size)
+    tail = complete * group_size + inside[:-1]
+    rows = mx.concatenate([members.reshape(flat), tail], axis=1)
+    seen = mx.concatenate([legal.reshape(flat), tail <= own], axis=1)
+    return mx.where(seen, rows, 0), seen
 
 
 def gdn_step(
@@ -238,18 +255,18 @@ def gdn_step(
 
 
 def linear(x: mx.array, weight: mx.array) -> mx.array:
-    """x @ weight.T, summed in float32 and given in x's type."""
-    return (x.astype(mx.float32) @ weight.astype(mx.float32).T).astype(x.dtype)
+    """[n_rows, depth] @ [depth, width], summed in float32 and given in x's type."""
+    return (x.astype(mx.float32) @ weight.astype(mx.float32)).astype(x.dtype)
 
 
 def expert_linear(x: mx.array, weight: mx.array, experts: mx.array) -> mx.array:
-    """Row i times weight[experts[i]].T; NaN where a row names no matrix."""
-    n_experts, width, _ = weight.shape
+    """Row i times weight[experts[i]] [depth, width]; NaN where a row names no matrix."""
+    n_experts, _, width = weight.shape
     legal = (experts >= 0) & (experts < n_experts)
     if not n_experts:
         return mx.full((x.shape[0], width), mx.nan, x.dtype)
     chosen = mx.take(weight.astype(mx.float32), mx.where(legal, experts, 0), axis=0)
-    out = (chosen @ x.astype(mx.float32)[:, :, None])[:, :, 0]
+    out = (x.astype(mx.float32)[:, None] @ chosen)[:, 0]
     return mx.where(legal[:, None], out, mx.nan).astype(x.dtype)
 
 

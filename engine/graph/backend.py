@@ -199,10 +199,11 @@ class Backend:
             angles: of every live position. groups: [T, topk] int32, others than complete ignored.
         Returns: [T, Hq, D] float32.
         """
-        arrays = (q, k, v, *angles, groups)
-        out: mx.array = kernel(
-            "indexed_attention", *arrays, group_size=group_size, backend=self.kernels
-        )
+        keys = (q, k, *angles, groups)
+        target = self.kernels
+        scores = kernel("attention_scores", *keys, group_size=group_size, backend=target)
+        mix = (scores, v, groups)
+        out: mx.array = kernel("indexed_attention", *mix, group_size=group_size, backend=target)
         return out
 
 
@@ -287,14 +288,14 @@ class FixedOrderBackend(DeviceBackend):
 
     def linear(self, x: mx.array, weight: mx.array) -> mx.array:
         self.n_tiles(x)
-        product: mx.array = kernel("linear", x, weight.swapaxes(-1, -2), backend=self.name)
+        product: mx.array = kernel("linear", x, weight, backend=self.name)
         return product
 
     def expert_linear(self, x: mx.array, weight: mx.array, experts: mx.array) -> mx.array:
         n, k = experts.shape
         rows = mx.broadcast_to(x, (n, k, x.shape[-1])).reshape(n * k, -1)
         numbers = experts.reshape(-1).astype(mx.int32)
-        out = kernel("expert_linear", rows, weight.swapaxes(-1, -2), numbers, backend=self.name)
+        out = kernel("expert_linear", rows, weight, numbers, backend=self.name)
         return out.reshape(n, k, -1)  # type: ignore[no-any-return]
 
     def index_scores(self, q: mx.array, pooled: mx.array) -> mx.array:

@@ -1,17 +1,15 @@
-// indexed_attention: attention of every query over its chosen groups and its raw tail.
+// indexed_attention: values of the chosen groups and the raw tail, mixed by softmax of the scores.
 //
-// inputs   queries float32 [n_queries, heads, dim], normalised AND rotated
-//          keys    [n_keys, kv_heads, dim] T, normalised, NOT rotated; values the same shape
-//          cosines, sines float32 [n_keys, pairs], row i for the i-th live position
-//          chosen  int32 [n_queries, topk], numbers of complete groups, -1 for an empty slot
-// params   0 n_queries, 1 heads, 2 kv_heads, 3 dim, 4 n_keys, 5 pairs (0: no rotation),
-//          6 topk, 7 group_size
+// inputs   scores float32 [n_queries, heads, topk * group_size + group_size - 1], as
+//          attention_scores gives them; -inf is passed over
+//          values [n_keys, kv_heads, dim] T
+//          chosen int32 [n_queries, topk], the same as for the scores
+// params   0 n_queries, 1 heads, 2 kv_heads, 3 dim, 4 n_keys, 5 topk, 6 group_size
 // output   out float32 [n_queries, heads, dim]; 0 where a query sees nothing
 // grid     x: dim, y: heads, z: n_queries
-// Query t stands at live row n_keys - n_queries + t. It sees the groups in slot order, the rows of
-// a group upwards, then the tail upwards: softmax is built online in that one order. Query head j
-// uses key head j / (heads / kv_heads). A slot that names a group the query must not see (not
-// complete at its row) is passed over. Channel i pairs with channel i + pairs.
+// The softmax is built online in one order: groups in slot order, a group's rows upwards, then the
+// tail upwards. Nothing depends on n_queries, so no cut of the queries shows. A slot that names no
+// complete group is passed over whatever its scores are.
 
 const int channel = int(thread_position_in_grid.x);
 const int head = int(thread_position_in_grid.y);
@@ -20,18 +18,16 @@ const int n_queries = params[0];
 const int heads = params[1];
 const int kv_heads = params[2];
 const int dim = params[3];
-const int n_keys = params[4];
-const int pairs = params[5];
-const int topk = params[6];
-const int group_size = params[7];
+const int topk = params[5];
+const int group_size = params[6];
 if (query >= n_queries || head >= heads || channel >= dim) {
     return;
 }
 const int kv_head = head / (heads / kv_heads);
-const int64_t query_row = int64_t(n_keys) - n_queries + query;
+const int64_t query_row = int64_t(params[4]) - n_queries + query;
 const int64_t complete = (query_row + 1) / group_size;
-const int64_t query_at = (int64_t(query) * heads + head) * dim;
-const float scale = 1.0f / metal::sqrt(float(dim));
+const int64_t tail_at = int64_t(topk) * group_size;
+int64_t score_at = (int64_t(query) * heads + head) * (tail_at + group_size - 1);
 bool any = false;
 float peak = 0.0f;
 float weight = 0.0f;
@@ -41,44 +37,32 @@ for (int slot = 0; slot <= topk; ++slot) {
     int64_t stop = query_row + 1;
     if (slot < topk) {
         const int64_t group = chosen[int64_t(query) * topk + slot];
-        if (group < 0 || group >= complete) {
-            continue;
-        }
         first = group * group_size;
-        stop = first + group_size;
+        stop = group >= 0 && group < complete ? first + group_size : first;
     }
     for (int64_t row = first; row < stop; ++row) {
-        const int64_t key_at = (row * kv_heads + kv_head) * dim;
-        const int64_t angle_at = row * pairs;
-        float dot = 0.0f;
-        for (int i = 0; i < pairs; ++i) {
-            const float low = float(keys[key_at + i]);
-            const float high = float(keys[key_at + i + pairs]);
-            const float cosine = cosines[angle_at + i];
-            const float sine = sines[angle_at + i];
-            const float turned_low = metal::fma(low, cosine, -(high * sine));
-            const float turned_high = metal::fma(high, cosine, low * sine);
-            dot = metal::fma(queries[query_at + i], turned_low, dot);
-            dot = metal::fma(queries[query_at + i + pairs], turned_high, dot);
+        const float score = scores[score_at + (row - first)];
+        if (score == -INFINITY) {
+            continue;
         }
-        for (int i = 2 * pairs; i < dim; ++i) {
-            dot = metal::fma(queries[query_at + i], float(keys[key_at + i]), dot);
-        }
-        const float score = metal::fma(dot, scale, 0.0f); // by name, so no later sum fuses it
-        const float value = float(values[key_at + channel]);
+        const float value = float(values[(row * kv_heads + kv_head) * dim + channel]);
         if (!any) {
             any = true;
             peak = score;
             weight = 1.0f;
             mix = value;
+        } else if (score <= peak) {
+            const float gain = metal::exp(score - peak);
+            weight += gain;
+            mix = metal::fma(gain, value, mix);
         } else {
-            const float higher = metal::max(peak, score);
-            const float keep = metal::exp(peak - higher);
-            const float gain = metal::exp(score - higher);
-            weight = metal::fma(weight, keep, gain);
-            mix = metal::fma(mix, keep, gain * value);
-            peak = higher;
+            // a new peak; not-a-number lands here, too, and stays
+            const float keep = metal::exp(peak - score);
+            weight = metal::fma(weight, keep, 1.0f);
+            mix = metal::fma(mix, keep, value);
+            peak = score;
         }
     }
+    score_at += group_size;
 }
-out[query_at + channel] = any ? mix / weight : 0.0f;
+out[(int64_t(query) * heads + head) * dim + channel] = any ? mix / weight : 0.0f;

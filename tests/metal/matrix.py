@@ -201,12 +201,12 @@ def linear(element: str) -> Iterator[Case]:
         for rows, width in ((1, 1), (2, 5), (7, 2), (8, 2), (9, 3), (16, 1), (0, 4), (4, 0)):
             x = typed(rng.normal(size=(rows, depth)), element)
             yield case(
-                f"{rows=} {width=} {depth=}", x, typed(rng.normal(size=(width, depth)), element)
+                f"{rows=} {width=} {depth=}", x, typed(rng.normal(size=(depth, width)), element)
             )
     x, weight = typed(rng.normal(size=(6, 10)), element), typed(rng.normal(size=(10, 10)), element)
-    yield case("every second channel", x[:, ::2], weight[:5, 1::2])
-    yield case("weight stored by inputs", x, weight.T)
-    yield case("x transposed", x.T, weight[:, :6])
+    yield case("every second channel", x[:, ::2], weight[1::2, :7])
+    yield case("weight stored by outputs", x, weight.T)
+    yield case("x transposed", x.T, weight[:6])
 
 
 def expert_linear(element: str) -> Iterator[Case]:
@@ -220,12 +220,12 @@ def expert_linear(element: str) -> Iterator[Case]:
     for depth in around(0, PART):
         for rows, width, n_experts in ((1, 1, 1), (5, 3, 4), (0, 2, 2), (3, 0, 2)):
             x = typed(rng.normal(size=(rows, depth)), element)
-            weight = typed(rng.normal(size=(n_experts, width, depth)), element)
+            weight = typed(rng.normal(size=(n_experts, depth, width)), element)
             experts = rng.integers(0, n_experts, rows)
             yield case(f"{rows=} {width=} {n_experts=} {depth=}", x, weight, experts)
     x = typed(rng.normal(size=(4, 14)), element)
-    weight = typed(rng.normal(size=(3, 7, 5)), element)
-    yield case("stored by inputs", x[:, ::2], weight.swapaxes(1, 2), [2, 0, 1, 2])
+    weight = typed(rng.normal(size=(3, 5, 7)), element)
+    yield case("stored by outputs", x[:, ::2], weight.swapaxes(1, 2), [2, 0, 1, 2])
     yield case("a row without a matrix", x[:, :5], weight, [-1, 0, 3, 2])
 
 
@@ -283,40 +283,48 @@ def select_case(label: str, scores: np.ndarray, topk: int) -> Case:
     return Case("select_groups", label, arrays, {"topk": topk}, (expected,), exact=True)
 
 
-def indexed_attention(element: str) -> Iterator[Case]:
-    rng = generator("indexed_attention", element)
-    for heads, kv_heads, dim, pairs in SHAPES:
+def attention_sizes(rng: np.random.Generator) -> Iterator[tuple[Any, int, int, int, int]]:
+    """(heads, kv heads, dim, pairs), queries, keys, slots, group size."""
+    for shape in SHAPES:
         for size in (1, 4):
             for n_keys in around(1, size, 3 * size):
                 for n_queries in {min(1, n_keys), min(3, n_keys), n_keys}:
-                    topk = int(rng.integers(0, 4))
-                    yield attention_case(
-                        rng, element, (heads, kv_heads, dim, pairs), n_queries, n_keys, topk, size
-                    )
+                    yield shape, n_queries, n_keys, int(rng.integers(0, 4)), size
 
 
-def attention_case(
-    rng: np.random.Generator,
-    element: str,
-    shape: tuple[int, int, int, int],
-    n_queries: int,
-    n_keys: int,
-    topk: int,
-    size: int,
-) -> Case:
-    heads, kv_heads, dim, pairs = shape
-    queries = typed(rng.normal(size=(n_queries, heads, dim)), "float32")
-    keys = typed(rng.normal(size=(n_keys, kv_heads, dim)), element)
-    values = typed(rng.normal(size=(n_keys, kv_heads, dim)), element)
-    cosines, sines = angles(rng, n_keys, pairs)
-    # any distinct numbers, also of groups that a query must not see, and empty slots
-    names = [rng.permutation(np.arange(-1, n_keys // size + topk))[:topk] for _ in queries]
-    chosen = np.array(names, np.int32).reshape(n_queries, topk)
-    floats = (queries, keys, values, cosines, sines)
-    expected = oracle.indexed_attention(*(wide(a) for a in floats), chosen, size)
-    label = f"{shape=} {n_queries=} {n_keys=} {topk=} {size=}"
-    arrays = (*floats, mx.array(chosen))
-    return Case("indexed_attention", label, arrays, {"group_size": size}, (expected,))
+def slots(rng: np.random.Generator, n_queries: int, n_groups: int, topk: int) -> np.ndarray:
+    """Distinct numbers, also of groups that a query must not see, and empty slots."""
+    names = [rng.permutation(np.arange(-1, n_groups + topk))[:topk] for _ in range(n_queries)]
+    return np.array(names, np.int32).reshape(n_queries, topk)
+
+
+def attention_scores(element: str) -> Iterator[Case]:
+    rng = generator("attention_scores", element)
+    for shape, n_queries, n_keys, topk, size in attention_sizes(rng):
+        heads, kv_heads, dim, pairs = shape
+        queries = typed(rng.normal(size=(n_queries, heads, dim)), "float32")
+        keys = typed(rng.normal(size=(n_keys, kv_heads, dim)), element)
+        floats = (queries, keys, *angles(rng, n_keys, pairs))
+        chosen = slots(rng, n_queries, n_keys // size, topk)
+        expected = oracle.attention_scores(*(wide(a) for a in floats), chosen, size)
+        label = f"{shape=} {n_queries=} {n_keys=} {topk=} {size=}"
+        arrays = (*floats, mx.array(chosen))
+        yield Case("attention_scores", label, arrays, {"group_size": size}, (expected,))
+
+
+def indexed_attention(element: str) -> Iterator[Case]:
+    rng = generator("indexed_attention", element)
+    for shape, n_queries, n_keys, topk, size in attention_sizes(rng):
+        heads, kv_heads, dim, _ = shape
+        chosen = slots(rng, n_queries, n_keys // size, topk)
+        drawn = rng.normal(size=(n_queries, heads, (topk + 1) * size - 1)) * 3
+        drawn[rng.random(drawn.shape) < 0.1] = -np.inf  # also among the rows that are seen
+        scores = typed(drawn, "float32")
+        values = typed(rng.normal(size=(n_keys, kv_heads, dim)), element)
+        expected = oracle.indexed_attention(wide(scores), wide(values), chosen, size)
+        label = f"{shape=} {n_queries=} {n_keys=} {topk=} {size=}"
+        arrays = (scores, values, mx.array(chosen))
+        yield Case("indexed_attention", label, arrays, {"group_size": size}, (expected,))
 
 
 def gdn_step(element: str) -> Iterator[Case]:
@@ -382,6 +390,7 @@ MAKERS = {
     "pool_groups": pool_groups,
     "index_scores": index_scores,
     "select_groups": select_groups,
+    "attention_scores": attention_scores,
     "indexed_attention": indexed_attention,
     "gdn_step": gdn_step,
     "linear": linear,

@@ -103,27 +103,43 @@ def select_groups(scores, topk):
     return out
 
 
-def indexed_attention(queries, keys, values, cosines, sines, chosen, group_size):
+def places(chosen, row, group_size):
+    """Live row at every place of a query: its groups in slot order, then the tail; None: unseen."""
+    complete = (row + 1) // group_size
+    out = []
+    for group in map(int, chosen):
+        legal = 0 <= group < complete
+        out += [group * group_size + i if legal else None for i in range(group_size)]
+    tail = [complete * group_size + i for i in range(group_size - 1)]
+    return out + [r if r <= row else None for r in tail]
+
+
+def attention_scores(queries, keys, cosines, sines, chosen, group_size):
     n_queries, heads, dim = queries.shape
     n_keys, kv_heads, _ = keys.shape
+    out = np.full((n_queries, heads, (chosen.shape[1] + 1) * group_size - 1), -np.inf)
+    for t in range(n_queries):
+        for place, row in enumerate(places(chosen[t], n_keys - n_queries + t, group_size)):
+            for h in range(heads) if row is not None else ():
+                key = rotate(keys[row, h * kv_heads // heads], cosines[row], sines[row])
+                out[t, h, place] = queries[t, h].astype(np.float64) @ key / np.sqrt(dim)
+    return out
+
+
+def indexed_attention(scores, values, chosen, group_size):
+    n_queries, heads, _ = scores.shape
+    n_keys, kv_heads, dim = values.shape
     out = np.zeros((n_queries, heads, dim))
     for t in range(n_queries):
-        row = n_keys - n_queries + t
-        complete = (row + 1) // group_size
-        seen = set(range(complete * group_size, row + 1))
-        for g in map(int, chosen[t]):
-            if 0 <= g < complete:
-                seen |= set(range(g * group_size, (g + 1) * group_size))
-        if not seen:
-            continue
-        rows = sorted(seen)
+        rows = places(chosen[t], n_keys - n_queries + t, group_size)
         for h in range(heads):
-            kv = h * kv_heads // heads
-            turned = np.stack([rotate(keys[r, kv], cosines[r], sines[r]) for r in rows])
-            logits = turned @ queries[t, h].astype(np.float64) / np.sqrt(dim)
-            weights = np.exp(logits - logits.max())
-            weights /= weights.sum()
-            out[t, h] = weights @ values[rows, kv].astype(np.float64)
+            meant = [(s, r) for s, r in zip(scores[t, h], rows, strict=True) if r is not None]
+            meant = [(s, r) for s, r in meant if s > -np.inf]
+            if meant:
+                logits = np.array([s for s, _ in meant], np.float64)
+                weights = np.exp(logits - logits.max())
+                seen = values[[r for _, r in meant], h * kv_heads // heads].astype(np.float64)
+                out[t, h] = weights / weights.sum() @ seen
     return out
 
 
@@ -143,14 +159,14 @@ def gdn_step(queries, keys, values, betas, decays, state):
 
 
 def linear(x, weight):
-    return x.astype(np.float64) @ weight.astype(np.float64).T
+    return x.astype(np.float64) @ weight.astype(np.float64)
 
 
 def expert_linear(x, weight, experts):
-    out = np.full((len(x), weight.shape[1]), np.nan)
+    out = np.full((len(x), weight.shape[2]), np.nan)
     for row, expert in enumerate(experts):
         if 0 <= expert < len(weight):
-            out[row] = weight[expert].astype(np.float64) @ x[row].astype(np.float64)
+            out[row] = x[row].astype(np.float64) @ weight[expert].astype(np.float64)
     return out
 
 

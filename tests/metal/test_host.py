@@ -48,7 +48,7 @@ def test_every_16_bit_pattern_is_read_as_its_value(element, host_target):
 )
 def test_warnings_and_errors_refuse_a_text(line, host_target, tmp_path):
     good = source.host_unit()
-    place = "const int64_t x_step"
+    place = "int64_t x_at[8];"
     broken = good.replace(place, f"{line}\n{place}", 1)
     assert broken != good
     with pytest.raises(host.NoCompiler, match="refused"):
@@ -119,7 +119,7 @@ def test_whole_matrix_is_clean_under_the_sanitizers(host_target):
 )
 def test_sanitizers_catch_a_planted_fault(line, words, host_target, tmp_path):
     """The clean run above proves something only if a dirty text does not pass."""
-    text = source.host_unit().replace("const int64_t x_step", f"{line}\nconst int64_t x_step", 1)
+    text = source.host_unit().replace("int64_t x_at[8];", f"{line}\nint64_t x_at[8];", 1)
     unit = tmp_path / "unit.cpp"
     unit.write_text(text, encoding="utf-8")
     code = (
@@ -128,7 +128,7 @@ def test_sanitizers_catch_a_planted_fault(line, words, host_target, tmp_path):
         f"text = pathlib.Path({str(unit)!r}).read_text()\n"
         "source.host_unit = lambda: text\n"
         f"host.cache_folder = lambda: pathlib.Path({str(tmp_path)!r})\n"
-        "metal.run('linear', mx.ones((3, 4)), mx.ones((2, 4)), backend='host')\n"
+        "metal.run('linear', mx.ones((3, 4)), mx.ones((4, 2)), backend='host')\n"
     )
     done = sanitized(["-c", code])
     assert done.returncode != 0
