@@ -108,4 +108,15 @@ def check_all() -> list[Row]:
     return check.check_all()
 
 
-__all__ = ["BACKENDS", "KERNELS", "available", "check_all", "reference", "run"]
+def works(name: str, target: str) -> bool:
+    """Whether a kernel gave its reference's result on a target: tried once in this process.
+
+    False where the target is absent, or its compiler or driver refuses the text (`check_all` has
+    the words). Ask before a target is chosen, not after a call failed.
+    """
+    from metal import check
+
+    return check.works(name, target)
+
+
+__all__ = ["BACKENDS", "KERNELS", "available", "check_all", "reference", "run", "works"]

@@ -80,7 +80,8 @@ def _in_place(step: Step, layer: int) -> tuple[mx.array, mx.array]:
     n = step.n_live
     angles = step.model.rotary.table(step.first_position, 1, n)
     k, v = (step.state.rows("qsa.kv", layer, part, 0, n) for part in ("k", "v"))
-    q, groups = step.live(step.values[p + "q"]), step.live(step.values[p + "groups"])
+    q, at = step.live(step.values[p + "q"]), step.lead - step.queries.start
+    groups = step.values[p + "groups"][at : at + step.n_tokens]
     mixed = backend.attend(q, k, v, angles, groups, c.group_size)
     return mixed, step.pad(mixed)
 

@@ -17,9 +17,13 @@ os.environ.setdefault("MLX_ENABLE_TF32", "0")
 import mlx.core as mx
 
 from engine.errors import InvariantBroken
-from metal import available
 from metal import run as kernel
+from metal import works
 
+ROW_KERNELS: Final = ("index_scores", "attention_scores", "indexed_attention", "gdn_step")
+"""Kernels that take the place of many library calls, or of a slow one."""
+PRODUCT_KERNELS: Final = ("linear", "expert_linear", "sum_parts")
+"""Kernels that are slower than library products, for devices where these are not exact."""
 GROUP_BLOCK: Final = 64
 """Groups in one product of index scores."""
 MAX_SCORE_ELEMENTS: Final = 1 << 24
@@ -43,8 +47,8 @@ class Backend:
 
     @property
     def kernels(self) -> str:
-        """The target of `metal.run`: this device, or the references where MLX sees no such one."""
-        return self.name if self.name in available() else "cpu"
+        """The target of `metal.run`: this device, or the references where its kernels fail."""
+        return self.name if works("group_status", self.name) else "cpu"
 
     def prepare(self, weight: mx.array) -> mx.array:
         """[..., N, K] as stored to [..., K, N] as `linear` wants it.
@@ -271,10 +275,11 @@ class DeviceBackend(Backend):
         return tiles[0] if len(tiles) == 1 else mx.concatenate(tiles)
 
 
-class FixedOrderBackend(DeviceBackend):
-    """Kernels that give each row by itself, in one order of sums: rows need no tiles.
+class KernelBackend(DeviceBackend):
+    """A GPU whose kernels work: products in tiles, but scores, attention and recurrence by kernel.
 
-    For a GPU whose library products are not exact in tiles. The name is the kernels' target.
+    Each of these gives a row by itself, in one order of sums, in one call for all rows. The name
+    is the kernels' target.
     """
 
     __slots__ = ()
@@ -282,21 +287,6 @@ class FixedOrderBackend(DeviceBackend):
     @property
     def reads_in_place(self) -> bool:
         return True
-
-    def prepare(self, weight: mx.array) -> mx.array:
-        return mx.contiguous(weight.swapaxes(-1, -2))
-
-    def linear(self, x: mx.array, weight: mx.array) -> mx.array:
-        self.n_tiles(x)
-        product: mx.array = kernel("linear", x, weight, backend=self.name)
-        return product
-
-    def expert_linear(self, x: mx.array, weight: mx.array, experts: mx.array) -> mx.array:
-        n, k = experts.shape
-        rows = mx.broadcast_to(x, (n, k, x.shape[-1])).reshape(n * k, -1)
-        numbers = experts.reshape(-1).astype(mx.int32)
-        out = kernel("expert_linear", rows, weight, numbers, backend=self.name)
-        return out.reshape(n, k, -1)  # type: ignore[no-any-return]
 
     def index_scores(self, q: mx.array, pooled: mx.array) -> mx.array:
         # groups of one row that all lie before the queries, and no rotation: scores of all
@@ -320,9 +310,39 @@ class FixedOrderBackend(DeviceBackend):
         return out, end
 
 
+class FixedOrderBackend(KernelBackend):
+    """Products by kernel, too, so rows need no tiles.
+
+    For a GPU whose library products are not exact in tiles.
+    """
+
+    __slots__ = ()
+
+    def prepare(self, weight: mx.array) -> mx.array:
+        return mx.contiguous(weight.swapaxes(-1, -2))
+
+    def linear(self, x: mx.array, weight: mx.array) -> mx.array:
+        self.n_tiles(x)
+        product: mx.array = kernel("linear", x, weight, backend=self.name)
+        return product
+
+    def expert_linear(self, x: mx.array, weight: mx.array, experts: mx.array) -> mx.array:
+        n, k = experts.shape
+        rows = mx.broadcast_to(x, (n, k, x.shape[-1])).reshape(n * k, -1)
+        numbers = experts.reshape(-1).astype(mx.int32)
+        out = kernel("expert_linear", rows, weight, numbers, backend=self.name)
+        return out.reshape(n, k, -1)  # type: ignore[no-any-return]
+
+
 def fixed_order(backend: Backend) -> Backend:
-    """The same device with products in one fixed order of sums."""
+    """The same device with products in one fixed order of sums, where its kernels work."""
+    if not _work(backend.name, (*ROW_KERNELS, *PRODUCT_KERNELS)):
+        return backend
     return FixedOrderBackend(backend.name, tile_rows=1, query_rows=1)
+
+
+def _work(target: str, names: tuple[str, ...]) -> bool:
+    return all(works(name, target) for name in names)
 
 
 def backend_for(name: str = "auto") -> Backend:
@@ -338,5 +358,6 @@ def backend_for(name: str = "auto") -> Backend:
     if name == "cpu":
         return Backend()
     if name in ("metal", "cuda"):
-        return DeviceBackend(name, tile_rows=64, query_rows=8)
+        kind = KernelBackend if _work(name, ROW_KERNELS) else DeviceBackend
+        return kind(name, tile_rows=64, query_rows=8)
     raise ValueError(f"backend: expected auto, cpu, metal or cuda, given {name}")

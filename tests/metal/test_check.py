@@ -56,6 +56,12 @@ def test_a_refused_text_is_reported_not_raised(host_target, monkeypatch):
     assert "line 3" in host_check.detail
 
 
+def test_a_kernel_works_where_it_gives_the_reference(host_target):
+    assert metal.works("linear", host_target)
+    assert not metal.works("linear", "cpu")  # the reference itself is no kernel
+    assert not metal.works("linear", "nowhere")
+
+
 def test_rows_are_frozen():
     row = check.Row("linear", ("float32",), 0.0, ())
     with pytest.raises(dataclasses.FrozenInstanceError):

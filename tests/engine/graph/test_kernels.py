@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 import metal
-from engine.graph.backend import FixedOrderBackend
+from engine.graph import backend as backends
+from engine.graph.backend import (
+    DeviceBackend,
+    FixedOrderBackend,
+    KernelBackend,
+    backend_for,
+    fixed_order,
+)
 from engine.graph.model import Model
 from engine.graph.selfcheck import is_exact, self_check
 from engine.weights import load_model
@@ -18,30 +25,42 @@ from tests.metal.conftest import need_device, need_host
 SEED = 20261
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        "host",
-        pytest.param("metal", marks=pytest.mark.metal),
-        pytest.param("cuda", marks=pytest.mark.cuda),
-    ],
-)
-def backend(request: pytest.FixtureRequest) -> FixedOrderBackend:
-    """Every product, score and attention by a kernel of that target."""
+TARGETS = [
+    "host",
+    pytest.param("metal", marks=pytest.mark.metal),
+    pytest.param("cuda", marks=pytest.mark.cuda),
+]
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def target(request: pytest.FixtureRequest) -> str:
+    """A target that executes the kernel texts."""
     if request.param == "host":
         need_host()
     else:
         need_device(request.param)
-    return FixedOrderBackend(request.param, tile_rows=1, query_rows=1)
+    return str(request.param)
 
 
-def model(name: str, backend: FixedOrderBackend, dtype: str | None = None) -> Model:
+@pytest.fixture(scope="module")
+def backend(target: str) -> KernelBackend:
+    """Every product, score and attention by a kernel of that target."""
+    return FixedOrderBackend(target, tile_rows=1, query_rows=1)
+
+
+@pytest.fixture(scope="module")
+def tiled(target: str) -> KernelBackend:
+    """Scores, attention and recurrence by kernel, products in tiles of the library."""
+    return KernelBackend(target, tile_rows=16, query_rows=8)
+
+
+def model(name: str, backend: KernelBackend, dtype: str | None = None) -> Model:
     return load_model(golden.MODELS[name], dtype, backend)
 
 
 @pytest.mark.parametrize("name", golden.MODELS)
 @pytest.mark.parametrize("case", ["full", "token", "chunks0", "chunks1", "chunks2"])
-def test_kernels_give_the_golden_logits(name: str, case: str, backend: FixedOrderBackend) -> None:
+def test_kernels_give_the_golden_logits(name: str, case: str, backend: KernelBackend) -> None:
     tokens, expected = golden.arrays(name, "full")["tokens"], golden.arrays(name, case)["logits"]
     runner = Runner(model(name, backend))
     found = runner.feed_all(golden.cut(tokens, golden.feeds(name, case)))
@@ -51,22 +70,44 @@ def test_kernels_give_the_golden_logits(name: str, case: str, backend: FixedOrde
 
 
 @pytest.mark.parametrize("name", golden.MODELS)
+def test_kernels_beside_tiles_give_the_goldens_for_any_cut(name: str, tiled: KernelBackend) -> None:
+    tokens, expected = golden.arrays(name, "full")["tokens"], golden.arrays(name, "full")["logits"]
+    loaded = model(name, tiled)
+    whole = outcome(Runner(loaded), [list(tokens)])
+    assert np.abs(whole["all logits"] - expected).max() <= 2e-5
+    parts = list(golden.cut(tokens, golden.feeds(name, "chunks1")))
+    assert same_bytes(whole, outcome(Runner(loaded), parts)) == []
+
+
+@pytest.mark.parametrize("name", golden.MODELS)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_no_cut_shows_in_any_bit(name: str, dtype: str, backend: FixedOrderBackend) -> None:
+def test_no_cut_shows_in_any_bit(name: str, dtype: str, backend: KernelBackend) -> None:
     rng = np.random.default_rng(SEED)
     tokens, loaded = golden.arrays(name, "full")["tokens"], model(name, backend, dtype)
     whole = outcome(Runner(loaded), [list(tokens)])
-    for number in range(3):
+    for number in range(2):
         sizes = golden.random_sizes(rng, len(tokens)) if number else [1] * len(tokens)
         parts = list(golden.cut(tokens, sizes))
         assert same_bytes(whole, outcome(Runner(loaded), parts)) == [], (SEED, number, sizes)
 
 
-def test_the_self_check_proves_the_kernels(backend: FixedOrderBackend) -> None:
+def test_the_self_check_proves_the_kernels(backend: KernelBackend) -> None:
     rows = self_check(backend)
     assert is_exact(rows), [row for row in rows if row.required and not row.exact]
 
 
-def test_the_target_is_the_one_that_was_asked_for(backend: FixedOrderBackend) -> None:
+def test_the_target_is_the_one_that_was_asked_for(backend: KernelBackend) -> None:
     assert backend.kernels == backend.name
     assert backend.name in metal.available()
+
+
+@pytest.mark.parametrize("fine", [True, False])
+@pytest.mark.parametrize("name", ["metal", "cuda"])
+def test_a_gpu_takes_its_kernels_only_where_they_work(
+    name: str, fine: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backends, "works", lambda kernel, target: fine and target == name)
+    made = backend_for(name)
+    assert type(made) is (KernelBackend if fine else DeviceBackend)
+    assert made.kernels == (name if fine else "cpu")
+    assert type(fixed_order(made)) is (FixedOrderBackend if fine else DeviceBackend)
