@@ -261,8 +261,8 @@ def cells_of(text: str) -> list[int]:
 
 def wide_cells(text: str) -> list[int]:
     """The same where positions of six digits have moved the columns: by words."""
-    words = text.split()
-    return [-1 if word == "." else int(word) for word in words if word == "." or word.isdigit()]
+    words = [word for word in text.split() if word == "." or word.isdigit()]
+    return [-1 if word == "." or len(word) > 9 else int(word) for word in words]
 
 
 def read_log(source: Source) -> Log:
