@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import mlx.core as mx
@@ -117,7 +117,8 @@ class Transaction:
             txn(TxnStage.COMPRESS, self._compress),
             txn(TxnStage.INDEX, self._index),
             txn(TxnStage.VERIFY, self._verify),
-            txn(TxnStage.PUBLISH, self._seal),
+            # nothing stays unread: whatever the seal itself reported is judged before the flip
+            replace(txn(TxnStage.PUBLISH, self._seal), settle=self.worker.judge),
         ]
 
     def _settle(self) -> None:
