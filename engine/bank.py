@@ -57,6 +57,8 @@ class Bank:
     """Digests of the owners as `seal` left them; empty until then."""
     _positional: tuple[PositionalOwner, ...] = ()
     _fixed: tuple[FixedOwner, ...] = ()
+    _known: tuple[History, int, dict[Key, Look], dict[Key, Look]] | None = None
+    """Looks of sequences and of slots, as long as history and lineages are these."""
 
     def __post_init__(self) -> None:
         self.adopt(self.owners)
@@ -113,21 +115,34 @@ class Bank:
             key, held.n, lineage.consumed, lineage.log.hash, held.extents, history.group_size
         )
 
-    def sequence_looks(self) -> dict[Key, Look]:
+    def sequence_looks(self) -> Looks:
         """Every sequence with content, by number."""
-        keys: set[int] = set(self.history.value.sequences)
-        if self.with_model:
-            keys |= {k for k, line in self.tokens.lineages.items() if isinstance(k, int)}
-        looks = {key: self.look(key) for key in sorted(keys)}
-        return {key: look for key, look in looks.items() if look.n_live or look.consumed}
+        return self._all_looks()[0]
 
-    def slot_looks(self) -> dict[Key, Look]:
+    def slot_looks(self) -> Looks:
         """Every slot, by name."""
-        return {key: self.look(key) for key in sorted(self.history.value.slots)}
+        return self._all_looks()[1]
 
     def looks(self) -> dict[Key, Look]:
         """Sequences, then slots."""
-        return {**self.sequence_looks(), **self.slot_looks()}
+        sequences, slots = self._all_looks()
+        return {**sequences, **slots}
+
+    def _all_looks(self) -> tuple[dict[Key, Look], dict[Key, Look]]:
+        history = self.history.value
+        version = self.tokens.version if self.with_model else 0
+        if self._known is not None:
+            known, at, sequences, slots = self._known
+            if known is history and at == version:
+                return sequences, slots
+        keys: set[int] = set(history.sequences)
+        if self.with_model:
+            keys |= {k for k in self.tokens.lineages if isinstance(k, int)}
+        found = {key: self.look(key) for key in sorted(keys)}
+        sequences = {key: look for key, look in found.items() if look.n_live or look.consumed}
+        slots = {key: self.look(key) for key in sorted(history.slots)}
+        self._known = (history, version, sequences, slots)
+        return sequences, slots
 
     # verbs over all owners
 

@@ -18,6 +18,8 @@ class TokenOwner(Owner):
         self.lineages: dict[Key, Lineage] = {}
         self.blocks: dict[Key, BlockHashes] = {}
         self._pending: list[tuple[Key, BlockHashes, list[bytes], list[bytes]]] = []
+        self.version = 0
+        """Grows with every change, so that sizes derived from lineages can be kept."""
 
     def of(self, key: Key) -> Lineage:
         """The lineage of a key; an empty one when it never consumed a token."""
@@ -25,6 +27,7 @@ class TokenOwner(Owner):
 
     def write(self, key: Key, lineage: Lineage) -> None:
         """Replace the lineage of a key."""
+        self.version += 1
         self.lineages[key] = lineage
         self.marks[key] = Mark(lineage.consumed, lineage.log.hash)
 
@@ -34,6 +37,7 @@ class TokenOwner(Owner):
 
     def remake(self, public: TokenOwner) -> None:
         """Take the public lineages, which are immutable."""
+        self.version += 1
         self.lineages, self.marks = dict(public.lineages), dict(public.marks)
         self.blocks = {key: block.copy() for key, block in public.blocks.items()}
         self._pending = []
@@ -42,6 +46,7 @@ class TokenOwner(Owner):
         self._take(self, src, dst)
 
     def _take(self, source: TokenOwner, src: Key, dst: Key) -> None:
+        self.version += 1
         if src in source.lineages:
             self.lineages[dst], self.marks[dst] = source.lineages[src], source.marks[src]
         else:
@@ -53,6 +58,7 @@ class TokenOwner(Owner):
             self.blocks.pop(dst, None)
 
     def drop(self, key: Key) -> None:
+        self.version += 1
         self.lineages.pop(key, None)
         self.marks.pop(key, None)
         self.blocks.pop(key, None)
