@@ -17,6 +17,7 @@ from engine.ops import Copy, EvictFront, Fork, Remove, Reset, Restore, Rewind, S
 from engine.session_file import save_session
 from tests.helpers import golden
 from tests.helpers.engines import Bytes, batch, feed, good, prompt, public, session
+from tests.helpers.engines import raw as raw_bytes
 
 pytestmark = pytest.mark.parametrize("name", golden.MODELS)
 N = 150
@@ -181,12 +182,12 @@ def groups_of_rows(engine: Engine) -> Bytes:
     found: Bytes = {}
     for p in raw.places:
         rows = raw.host(p.place, look, look.evicted, look.consumed)
-        whole = rows[: look.n_groups * 4].reshape(-1, 4, rows.shape[-1])
+        rows4 = mx.array(rows[: look.n_groups * 4].reshape(-1, 4, rows.shape[-1]))
         weights = model.layers[p.layer].qsa
         assert weights is not None
-        mean = mx.array(whole).sum(axis=1) / 4
+        mean = (((rows4[:, 0] + rows4[:, 1]) + rows4[:, 2]) + rows4[:, 3]) / 4
         pooled = rms(mean, weights.index_k_norm, model.config.rms_norm_eps)
-        found[f"qsa.groups {(p.layer, '')} 0"] = np.array(pooled).tobytes()
+        found[f"qsa.groups {(p.layer, '')} 0"] = raw_bytes(pooled.astype(model.dtype))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -163,8 +164,11 @@ def random_sizes(rng: np.random.Generator, total: int) -> list[int]:
 
 @lru_cache(maxsize=8)
 def model(name: str, dtype: str | None = None) -> Model:
-    """The model of a golden folder, loaded once in this thread."""
-    return load_model(MODELS[name], dtype)
+    """The model of a golden folder, loaded once in this thread.
+
+    BANKFLIP_TEST_DTYPE makes tests that compare bytes with bytes run in another dtype.
+    """
+    return load_model(MODELS[name], dtype or os.environ.get("BANKFLIP_TEST_DTYPE"))
 
 
 @lru_cache(maxsize=64)
