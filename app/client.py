@@ -150,7 +150,9 @@ class Client(QObject):
         self.offline, self.foreign = True, None
         self._waiting.clear()
         self._hand_on(0, SessionOpened(name, snapshot.backend, names, owners, ()))
-        for record in records:
+        # panels read `records` themselves: 100,000 signals would take seconds
+        self.records = list(records[:-1])
+        for record in records[-1:]:
             self._hand_on(0, record)
         self._hand_on(0, snapshot)
         if stages:

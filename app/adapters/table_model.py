@@ -15,6 +15,7 @@ Index = QModelIndex | QPersistentModelIndex
 Role = Qt.ItemDataRole
 TEXT_ROLES = ("text2", "warning", "accent")
 """Colours that are readable as text; all other roles colour the glyph only."""
+MAX_CACHED = 4_000
 NO_INDEX = QModelIndex()
 ALIGN = {
     "left": Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
@@ -30,10 +31,12 @@ class TableModel(QAbstractTableModel):
         self.source: TableSource = source or Table(())
         self._n_rows = self.source.n_rows
         self._fonts: dict[tuple[bool, bool], QFont] = {}
+        self._cells: dict[tuple[int, int], Cell] = {}
 
     def set_source(self, source: TableSource) -> None:
         """Show another table; rows that were added at the end, or only changed, keep the view."""
         self._fonts.clear()
+        self._cells.clear()
         old, new = self._n_rows, source.n_rows
         if source.columns != self.source.columns or new < old or not self._same_rows(source):
             self.beginResetModel()
@@ -73,10 +76,19 @@ class TableModel(QAbstractTableModel):
             return ALIGN[column.align]
         if role not in _ANSWERS:
             return None
-        cell = self.source.cell(index.row(), index.column())
+        cell = self._cell(index.row(), index.column())
         if role == Role.FontRole:
             return self.font_of(column.mono, cell.bold)
         return _ANSWERS[role](cell)
+
+    def _cell(self, row: int, column: int) -> Cell:
+        """The cell, made once for the many roles that Qt asks for while it paints."""
+        cell = self._cells.get((row, column))
+        if cell is None:
+            if len(self._cells) > MAX_CACHED:
+                self._cells.clear()
+            cell = self._cells[row, column] = self.source.cell(row, column)
+        return cell
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole

@@ -6,7 +6,8 @@ in milliseconds; a row's sentence is made when it is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -35,19 +36,21 @@ OUTCOMES = {
     "cancelled": ("dash", "pending"),
 }
 WORDS = ("op", "outcome", "stage", "kind", "reason")
-NUMBERS = (
-    "event",
-    "txn",
-    "seq",
-    "start",
-    "stop",
-    "tokens",
-    "time",
-    "flips",
-    "cell_low",
-    "cell_high",
-)
 NO_NUMBER = -1
+NOWHERE = (NO_NUMBER, NO_NUMBER)
+_NUMBER_OF: dict[str, Callable[[Record], int]] = {
+    "event": attrgetter("number"),
+    "txn": lambda record: NO_NUMBER if record.txn is None else record.txn,
+    "seq": attrgetter("seq"),
+    "start": lambda record: (record.positions_written or NOWHERE)[0],
+    "stop": lambda record: (record.positions_written or NOWHERE)[1],
+    "tokens": attrgetter("n_tokens"),
+    "time": attrgetter("duration_ns"),
+    "flips": attrgetter("flips"),
+    "cell_low": lambda record: min((first for first, _ in record.cells_written), default=0),
+    "cell_high": lambda record: max((first + n for first, n in record.cells_written), default=0),
+}
+NUMBERS = tuple(_NUMBER_OF)
 
 
 class Journal:
@@ -92,15 +95,24 @@ class Journal:
     def __len__(self) -> int:
         return self._length
 
-    def catch_up(self) -> int:
-        """Read the records that came since; returns how many."""
-        new = len(self.records) - self._length
-        if new > 0:
-            self._reserve(len(self.records))
-            for row in range(self._length, len(self.records)):
-                self._read(row, self.records[row])
-            self._length = len(self.records)
-        return max(new, 0)
+    @property
+    def n_behind(self) -> int:
+        """Records that came and were not read yet."""
+        return len(self.records) - self._length
+
+    def catch_up(self, at_most: int | None = None) -> int:
+        """Read the records that came since, or the first `at_most` of them; returns how many."""
+        stop = len(self.records)
+        if at_most is not None:
+            stop = min(stop, self._length + at_most)
+        n_new = stop - self._length
+        if n_new <= 0:
+            return 0
+        self._reserve(stop)
+        part = slice(self._length, stop)
+        self._read(part, self.records[part])
+        self._length = stop
+        return n_new
 
     def _reserve(self, n_rows: int) -> None:
         """Make room for `n_rows`, doubling, so that growing stays cheap."""
@@ -113,25 +125,17 @@ class Journal:
         for name, codes in self._codes.items():
             self._codes[name] = np.concatenate([codes, np.zeros(size - room, np.int32)])
 
-    def _read(self, row: int, record: Record) -> None:
-        start, stop = record.positions_written or (NO_NUMBER, NO_NUMBER)
-        values = (
-            record.number,
-            NO_NUMBER if record.txn is None else record.txn,
-            record.seq,
-            start,
-            stop,
-            record.n_tokens,
-            record.duration_ns,
-            record.flips,
-            min((first for first, _ in record.cells_written), default=0),
-            max((first + n for first, n in record.cells_written), default=0),
-        )
-        for name, value in zip(NUMBERS, values, strict=True):
-            self._numbers[name][row] = value
+    def _read(self, part: slice, records: Sequence[Record]) -> None:
+        """Fill a slice of all columns, a column at a time."""
+        n_rows = len(records)
+        for name, value in _NUMBER_OF.items():
+            self._numbers[name][part] = np.fromiter(map(value, records), np.int64, n_rows)
         for name in WORDS:
             known = self.vocabulary[name]
-            self._codes[name][row] = known.setdefault(getattr(record, name), len(known))
+            words = list(map(attrgetter(name), records))
+            for word in dict.fromkeys(words):
+                known.setdefault(word, len(known))
+            self._codes[name][part] = np.fromiter(map(known.__getitem__, words), np.int32, n_rows)
 
     def numbers(self, name: str) -> npt.NDArray[np.int64]:
         """One number column, [rows] int64, without a copy."""

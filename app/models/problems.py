@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from app.models import text
-from app.models.table import Cell, Column, Jump, Row, Table
+from app.models.table import Cell, Column, Jump
 from engine.snapshot import CheckResult, Record
 
 COLUMNS = (
@@ -116,10 +116,12 @@ class Problems:
         bugs = (item for item in self.items if item.severity == "bug")
         return next(bugs, self.items[0] if self.items else None)
 
-    def table(self) -> Table:
+    def table(self) -> ProblemTable:
         """One row a problem, bugs first, then in the order in which they came."""
-        ordered = sorted(self.items, key=lambda item: item.severity != "bug")
-        return Table(COLUMNS, tuple(_row(item) for item in ordered))
+        bugs = [item for item in self.items if item.severity == "bug"]
+        if not bugs:
+            return ProblemTable(tuple(self.items))
+        return ProblemTable(bugs + [item for item in self.items if item.severity != "bug"])
 
     def empty_words(self) -> str:
         """What to say when there is no problem: which checks ran."""
@@ -132,15 +134,39 @@ class Problems:
         )
 
 
-def _row(problem: Problem) -> Row:
-    glyph, role = LOOKS[problem.severity]
-    times = f" ({text.count(problem.n_times)} times)" if problem.n_times > 1 else ""
-    cells = (
-        Cell(problem.severity, role=role, glyph=glyph),
-        Cell(text.optional(problem.event)),
-        Cell(problem.expected or text.NOTHING),
-        Cell(problem.given or text.NOTHING),
-        Cell(problem.nearest or text.NOTHING),
-        Cell(problem.sentence + times),
-    )
-    return Row(cells, problem.jump, f"{problem.event}/{problem.sentence}")
+class ProblemTable:
+    """Problems as a table; cells are made when they are looked at."""
+
+    columns = COLUMNS
+
+    def __init__(self, items: Sequence[Problem] = ()) -> None:
+        self._items = items
+        self._n_rows = len(items)
+
+    @property
+    def n_rows(self) -> int:
+        return self._n_rows
+
+    def cell(self, row: int, column: int) -> Cell:
+        problem = self._items[row]
+        match column:
+            case 0:
+                glyph, role = LOOKS[problem.severity]
+                return Cell(problem.severity, role=role, glyph=glyph)
+            case 1:
+                return Cell(text.optional(problem.event))
+            case 2:
+                return Cell(problem.expected or text.NOTHING)
+            case 3:
+                return Cell(problem.given or text.NOTHING)
+            case 4:
+                return Cell(problem.nearest or text.NOTHING)
+            case _:
+                times = f" ({text.count(problem.n_times)} times)" if problem.n_times > 1 else ""
+                return Cell(problem.sentence + times)
+
+    def jump(self, row: int) -> Jump | None:
+        return self._items[row].jump
+
+    def key(self, row: int) -> str:
+        return f"{self._items[row].event}/{self._items[row].sentence}"

@@ -17,7 +17,7 @@ class ComparePanel(Panel):
     title = "Compare"
 
     def build(self) -> None:
-        self.journal = Journal(self.client.records)
+        self.known = Journal()
         self.chosen = False
         self.result = None
         self.old, self.new = QSpinBox(), QSpinBox()
@@ -86,15 +86,15 @@ class ComparePanel(Panel):
 
     def use_newest(self) -> None:
         """Take the newest event as the second one."""
-        if len(self.journal):
-            self.new.setValue(self.journal.records[-1].number)
+        if len(self.known):
+            self.new.setValue(self.known.records[-1].number)
 
     def use_last_good(self) -> None:
         """Take the newest event before the second one that published as the first one."""
-        row = self.journal.row_of(self.new.value())
-        good = None if row is None else self.journal.last_good(row)
+        row = self.known.row_of(self.new.value())
+        good = None if row is None else self.known.last_good(row)
         if good is not None:
-            self.old.setValue(self.journal.records[good].number)
+            self.old.setValue(self.known.records[good].number)
 
     def swap_sides(self) -> None:
         """Change the two sides."""
@@ -111,12 +111,11 @@ class ComparePanel(Panel):
         self.jump(Jump(self.result.first_seq, where, owner=self.result.first_owner or None))
 
     def rebuild(self) -> None:
-        if self.journal.records is not self.client.records:
-            self.journal = Journal(self.client.records)
-            self.chosen = False
-        self.journal.catch_up()
-        if not self.chosen and len(self.journal) > 1:
-            for spin, record in zip((self.old, self.new), self.journal.records[-2:], strict=True):
+        journal = self.journal()
+        if journal is not self.known:
+            self.known, self.chosen = journal, False
+        if not self.chosen and len(self.known) > 1:
+            for spin, record in zip((self.old, self.new), self.known.records[-2:], strict=True):
                 spin.blockSignals(True)
                 spin.setValue(record.number)
                 spin.blockSignals(False)
@@ -134,18 +133,18 @@ class ComparePanel(Panel):
         self.view.set_table(self.result.table)
 
     def _compare(self):
-        found = [self.journal.row_of(spin.value()) for spin in (self.old, self.new)]
+        found = [self.known.row_of(spin.value()) for spin in (self.old, self.new)]
         rows = [row for row in found if row is not None]
         if len(set(rows)) < 2:
             return None
-        old, new = (self.journal.records[row] for row in rows)
+        old, new = (self.known.records[row] for row in rows)
         low, high = sorted(rows)
-        return compare(old, new, [self.journal.records[row] for row in range(low + 1, high + 1)])
+        return compare(old, new, [self.known.records[row] for row in range(low + 1, high + 1)])
 
     def _missing(self) -> str:
-        if len(self.journal) < 2:
+        if len(self.known) < 2:
             return "Two events are needed: run a chunk or do an op."
-        first, last = self.journal.records[0].number, self.journal.records[-1].number
+        first, last = self.known.records[0].number, self.known.records[-1].number
         if self.old.value() == self.new.value():
             return "Choose two different events."
         return f"Expected events from {first:,} to {last:,}."

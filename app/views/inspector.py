@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from app.models.inspector import HINT, Known, tree
-from app.models.journal import Journal
 from app.models.tree import Node
 from app.views.panel import Panel, label, set_text
 from app.views.tables import PropertyTree
@@ -15,7 +14,6 @@ class InspectorPanel(Panel):
     title = "Inspector"
 
     def build(self) -> None:
-        self.journal = Journal(self.client.records)
         self.hint = label(HINT, self.tr("What to select"), second=True, wrap=True)
         self.tree = PropertyTree(self.tr("Properties"))
         self.box.setContentsMargins(4, 4, 4, 4)
@@ -34,10 +32,7 @@ class InspectorPanel(Panel):
         state, selection = self.state(), self.hub.selection
         nodes: tuple[Node, ...] = ()
         if state is not None and not selection.is_empty:
-            if self.journal.records is not self.client.records:
-                self.journal = Journal(self.client.records)
-            self.journal.catch_up()
-            nodes = tree(Known(state, self.journal, self._stages()), selection)
+            nodes = tree(Known(state, self.journal(), self._stages()), selection)
         self.hint.setVisible(not nodes)
         self.tree.setVisible(bool(nodes))
         self.tree.set_nodes(nodes)

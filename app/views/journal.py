@@ -24,9 +24,10 @@ class JournalPanel(Panel):
     title = "Journal"
 
     def build(self) -> None:
-        self.journal = Journal(self.client.records)
+        self.known = Journal()
+        self.foreign: Journal | None = None
         self.query = filters.Query(())
-        self.rows = JournalTable(self.journal)
+        self.rows = JournalTable(self.known)
         self.follow = True
         self.edit = QLineEdit()
         self.edit.setPlaceholderText(self.tr("Filter: failed, op:append, pos:812 ..."))
@@ -78,22 +79,21 @@ class JournalPanel(Panel):
 
     def set_journal(self, journal: Journal) -> None:
         """Show a journal read from elsewhere, such as a capture file."""
-        self.journal = journal
+        self.known = self.foreign = journal
         self.follow = True
         self.refresh()
         self.flush()
 
     def rebuild(self) -> None:
-        if self.journal.records is not self.client.records and self.client.records:
-            self.journal = Journal(self.client.records)
-        self.journal.catch_up()
-        self.rows = JournalTable(self.journal, self.query)
+        if self.foreign is None or self.client.records:
+            self.known, self.foreign = self.journal(), None
+        self.rows = JournalTable(self.known, self.query)
         self.view.set_table(self.rows)
         self._say()
         self._show_chosen()
 
     def _say(self) -> None:
-        table, total = self.rows, len(self.journal)
+        table, total = self.rows, len(self.known)
         self.empty.setVisible(total == 0)
         self.view.setVisible(total > 0)
         filtered = bool(self.query.terms)
@@ -116,7 +116,7 @@ class JournalPanel(Panel):
             if self.follow and table.n_rows:
                 self.view.scrollToBottom()
             return
-        row = self.journal.row_of(shown.number)
+        row = self.known.row_of(shown.number)
         at = None if row is None else table.shown_at(row)
         if len(self.view.selectionModel().selectedRows()) < 2:
             self.view.show_row(at)
@@ -125,10 +125,10 @@ class JournalPanel(Panel):
         """An event chosen elsewhere is gone to here."""
         if origin is self or selection.event is None:
             return
-        row = self.journal.row_of(selection.event)
+        row = self.known.row_of(selection.event)
         current = self.client.shown
         if row is not None and (current is None or current.number != selection.event):
-            self._travel(self.journal.records[row])
+            self._travel(self.known.records[row])
 
     # time travel ------------------------------------------------------------------------------
 
@@ -154,21 +154,21 @@ class JournalPanel(Panel):
     def go_last_good(self) -> None:
         """Show the newest state before the shown event that was published."""
         shown = self.client.shown
-        before = None if shown is None else self.journal.row_of(shown.number)
-        row = self.journal.last_good(before)
+        before = None if shown is None else self.known.row_of(shown.number)
+        row = self.known.last_good(before)
         if row is not None:
             self._go(row)
 
     def next_problem(self, step: int) -> None:
         """Show the next (1) or previous (-1) event that did not publish."""
         shown = self.client.shown
-        start = len(self.journal) if shown is None else self.journal.row_of(shown.number) or 0
-        row = self.journal.next_problem(start, step)
+        start = len(self.known) if shown is None else self.known.row_of(shown.number) or 0
+        row = self.known.next_problem(start, step)
         if row is not None:
             self._go(row)
 
     def _go(self, row: int) -> None:
-        record = self.journal.records[row]
+        record = self.known.records[row]
         self.follow = False
         self._travel(record)
         self.hub.change(self, event=record.number, seq=record.seq)
@@ -181,10 +181,10 @@ class JournalPanel(Panel):
         events = [table.record(row).number for row in rows[:1] + rows[-1:]]
         shown = self.client.shown
         if len(set(events)) < 2:
-            first = shown.number if shown else self.journal.records[-1].number
-            events = [events[0] if events else first, self.journal.records[-1].number]
-            if events[0] == events[1] and len(self.journal) > 1:
-                events[0] = self.journal.records[-2].number
+            first = shown.number if shown else self.known.records[-1].number
+            events = [events[0] if events else first, self.known.records[-1].number]
+            if events[0] == events[1] and len(self.known) > 1:
+                events[0] = self.known.records[-2].number
         self.hub.compare_wanted.emit(events[0], events[1])
 
     # filter -----------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class JournalPanel(Panel):
         menu.addAction(self.tr("Show the state after this event"), lambda: self._chosen(row))
         menu.addAction(
             self.tr("Compare with the newest"),
-            lambda: self.hub.compare_wanted.emit(record.number, self.journal.records[-1].number),
+            lambda: self.hub.compare_wanted.emit(record.number, self.known.records[-1].number),
         )
         menu.addAction(self.tr("Last good state before"), self.go_last_good)
         for words, term in (

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QObject, QRectF, Qt, QTimer, Slot
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -24,6 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import glyphs, theme
+from app.models.journal import Journal
 from app.models.state import State, state_of
 from app.models.table import Jump
 
@@ -32,6 +34,9 @@ SLOWEST_MS = 1000
 SHARE = 12
 """A panel waits this many times as long as its last redraw took: it takes 1/12 of the window's
 time at most, however fast chunks run."""
+STEP = 4_000
+"""Records that are read in one go."""
+_JOURNALS: WeakKeyDictionary[QObject, Journal] = WeakKeyDictionary()
 PLACES = ("start", "stop", "cell", "group")
 
 
@@ -134,6 +139,17 @@ class Panel(QWidget):
 
     def show_selection(self, selection, origin) -> None:
         self.refresh()
+
+    def journal(self) -> Journal:
+        """The journal of the session, which all panels share; read on in steps when it is long."""
+        journal = _JOURNALS.get(self.client)
+        if journal is None or journal.records is not self.client.records:
+            journal = _JOURNALS[self.client] = Journal()
+            journal.records = self.client.records
+        journal.catch_up(STEP)
+        if journal.n_behind:
+            self.refresh()
+        return journal
 
     # leading elsewhere ------------------------------------------------------------------------
 

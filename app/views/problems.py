@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QPushButton
 
 from app.models.checks import NAMES
 from app.models.problems import LOOKS, Problem, Problems, of_check, of_record, of_trouble
-from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
+from app.views.panel import STEP, GlyphLabel, Panel, label, named, row_of, set_text
 from app.views.tables import TableView
 from engine.events import SessionOpened, Trouble
 from engine.snapshot import CheckResult
@@ -19,7 +19,7 @@ class ProblemsPanel(Panel):
 
     def build(self) -> None:
         self.problems = Problems()
-        self.broken = ""
+        self.broken, self.n_read = "", 0
         self.mark = GlyphLabel(self)
         self.first = label("", self.tr("First error"), wrap=True)
         self.go = named(
@@ -40,15 +40,12 @@ class ProblemsPanel(Panel):
         self.view.chosen.connect(lambda row: self.jump(self.view.table.source.jump(row)))
         self.view.activated_row.connect(lambda row: self.jump(self.view.table.source.jump(row)))
         self.hub.problem.connect(self._told)
-        for record in self.client.records:
-            self.problems.add(of_record(record))
 
     def _told(self, kind: str, sentence: str) -> None:
         self.problems.add(Problem(kind if kind in LOOKS else "notice", sentence))
         self.refresh()
 
     def show_record(self, record) -> None:
-        self.problems.add(of_record(record))
         self.refresh()
 
     def show_snapshot(self, snapshot) -> None:
@@ -60,8 +57,7 @@ class ProblemsPanel(Panel):
     def show_event(self, body) -> None:
         match body:
             case SessionOpened():
-                self.problems.clear()
-                self.broken = ""
+                self._start_anew()
             case Trouble():
                 self.problems.add(of_trouble(body.command, body.sentence))
             case CheckResult() if body.name in NAMES:
@@ -72,7 +68,23 @@ class ProblemsPanel(Panel):
                 return
         self.refresh()
 
+    def _start_anew(self) -> None:
+        self.problems.clear()
+        self.broken, self.n_read = "", 0
+
+    def _catch_up(self) -> None:
+        """Read the records that came since, at most some thousands in one go."""
+        records = self.client.records
+        stop = min(len(records), self.n_read + STEP)
+        for record in records[self.n_read : stop]:
+            if record.outcome != "ok":
+                self.problems.add(of_record(record))
+        self.n_read = stop
+        if stop < len(records):
+            self.refresh()
+
     def rebuild(self) -> None:
+        self._catch_up()
         first = self.problems.headline()
         self.view.setVisible(first is not None)
         self.go.setVisible(first is not None and first.jump is not None)

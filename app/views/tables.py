@@ -45,6 +45,7 @@ class TableView(QTableView):
         self._fitted_rows = 0
         self._fitting = False
         self._by_hand: set[int] = set()
+        self._longest: dict[int, int] = {}
         self._quiet = False
         self.setModel(self.table)
         self.setAccessibleName(name)
@@ -139,6 +140,7 @@ class TableView(QTableView):
         self._fitted, self._fitted_rows = anew, digits
         if fresh:
             self._by_hand.clear()
+            self._longest.clear()
         self._fitting = True
         for number in range(len(source.columns) - 1):
             wanted = self._wanted_width(source, number)
@@ -147,7 +149,13 @@ class TableView(QTableView):
         self._fitting = False
 
     def _wanted_width(self, source, number: int) -> int:
-        """Pixels that a column's title and sampled cells need, at most 360."""
+        """Pixels that a column's title and sampled cells need, at most 360; 0: no more than
+        before."""
+        cells = [source.cell(row, number) for row in _sample(source.n_rows)]
+        longest = max((len(cell.text) + 2 * bool(cell.glyph) for cell in cells), default=0)
+        if longest <= self._longest.get(number, -1):
+            return 0
+        self._longest[number] = longest
         column, normal = source.columns[number], self.fontMetrics()
         font = self.table.font_of(column.mono, False)
         metrics = normal if font is None else QFontMetrics(font)
@@ -155,8 +163,7 @@ class TableView(QTableView):
             normal.horizontalAdvance(column.title) + 8,
             column.width * metrics.horizontalAdvance("0"),
         )
-        for row in _sample(source.n_rows):
-            cell = source.cell(row, number)
+        for cell in cells:
             width = metrics.horizontalAdvance(cell.text) + (18 if cell.glyph else 0)
             wanted = max(wanted, width + (width // 12 if cell.bold else 0))
         return int(min(wanted + 14, 360))
