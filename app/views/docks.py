@@ -99,7 +99,8 @@ class Shrinkable(QScrollArea):
         return QSize(160, 80)
 
     def sizeHint(self) -> QSize:
-        return self.widget().sizeHint()
+        panel = self.widget()
+        return panel.sizeHint() if panel is not None else super().sizeHint()
 
 
 class Docks:

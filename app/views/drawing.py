@@ -11,6 +11,7 @@ from PySide6.QtGui import (
     QBrush,
     QColor,
     QImage,
+    QKeyEvent,
     QPainter,
     QPen,
 )
@@ -21,6 +22,23 @@ from app.models.cells import LEFTOVER
 from app.models.sequences import ROLE_OF, Kind
 
 N_CODES = LEFTOVER + 1
+MOVING = (
+    Qt.Key.Key_Left,
+    Qt.Key.Key_Right,
+    Qt.Key.Key_Up,
+    Qt.Key.Key_Down,
+    Qt.Key.Key_PageUp,
+    Qt.Key.Key_PageDown,
+    Qt.Key.Key_Home,
+    Qt.Key.Key_End,
+)
+
+
+def moves(event: QEvent) -> bool:
+    """True for the keys that move inside a drawing."""
+    if not isinstance(event, QKeyEvent) or event.modifiers() & Qt.KeyboardModifier.AltModifier:
+        return False
+    return event.key() in MOVING
 
 
 class Drawing(QWidget):
@@ -64,6 +82,13 @@ class Drawing(QWidget):
 
     def pan(self, screens: float) -> None:
         """Move along by a share of what is visible."""
+
+    def event(self, event: QEvent) -> bool:
+        """Keys that move inside a drawing stay here, also where the window has them, too."""
+        if event.type() == QEvent.Type.ShortcutOverride and moves(event):
+            event.accept()
+            return True
+        return super().event(event)
 
     def changeEvent(self, event: QEvent) -> None:
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):

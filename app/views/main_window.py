@@ -60,9 +60,6 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self.client = client or Client(self)
         self.hub = SelectionHub(self)
         self.mode = "inspect"
-        self._pending_scenario = None
-        self._feed_on_open = False
-        self.is_opening = False
         self.capture_reader = CaptureReader(self)
         self.foreign_reader = ForeignReader(self)
         self.setDockNestingEnabled(True)
@@ -289,7 +286,7 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
 
     def _trouble(self, trouble: Trouble) -> None:
         self.end_opening()
-        self._pending_scenario, self._feed_on_open = None, False
+        self.pending_scenario, self.feed_on_open = None, False
         self.error_bar.add(trouble.sentence, f"{trouble.command}: {trouble.sentence}")
 
     def _heard(self, body: object) -> None:

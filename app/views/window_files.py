@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
 class FileCommands:
     """Mixed into the main window."""
+
+    last_open: Any = None
+    """The command that opened the session, for Restart."""
+    pending_scenario: Any = None
+    """The scenario to hand to the panels once its session stands."""
+    feed_on_open = False
+    is_opening = False
 
     def begin_opening(self, what: str) -> None:
         """Something is being opened."""
@@ -58,8 +65,8 @@ class FileCommands:
 
     def open_tiny(self) -> None:
         """Start a session with the built-in model and something to run."""
-        self._pending_scenario = None
-        self._feed_on_open = True
+        self.pending_scenario = None
+        self.feed_on_open = True
         self.start_session(self.open_model_command(resources.TINY_MODEL))
 
     def open_model_command(self, folder: str | None, **fields: object) -> OpenModel:
@@ -103,7 +110,7 @@ class FileCommands:
 
     def _open_own(self, path: Path, kind: FileKind) -> None:
         if kind is FileKind.MODEL:
-            self._feed_on_open, self._pending_scenario = True, None
+            self.feed_on_open, self.pending_scenario = True, None
             self.start_session(self.open_model_command(str(path)))
         elif kind is FileKind.SCENARIO:
             self._open_scenario(path)
@@ -122,8 +129,8 @@ class FileCommands:
         except (EngineError, OSError) as error:
             self.error_bar.add(str(error))
             return
-        self._feed_on_open = False
-        self._pending_scenario = json.loads(cases.dump(scenario))
+        self.feed_on_open = False
+        self.pending_scenario = json.loads(cases.dump(scenario))
         self.start_session(
             self.open_model_command(
                 scenario.model,
@@ -136,7 +143,7 @@ class FileCommands:
     def _load_session(self, path: Path) -> None:
         from engine.commands import LoadSession
 
-        self._feed_on_open, self._pending_scenario = False, None
+        self.feed_on_open, self.pending_scenario = False, None
         if self.client.session is None or self.client.offline:
             self.start_session(self.open_model_command(resources.TINY_MODEL))
         self.client.send(LoadSession(str(path)))
@@ -148,13 +155,13 @@ class FileCommands:
         self.end_opening()
         self.show_session()
         self.client.send_chunk(self.settings.chunk)
-        if self._pending_scenario is not None:
-            self.client.scenario, self._pending_scenario = self._pending_scenario, None
+        if self.pending_scenario is not None:
+            self.client.scenario, self.pending_scenario = self.pending_scenario, None
             self.client.scenario_opened.emit(self.client.scenario)
             self.raise_panel("scenario")
-        elif self._feed_on_open:
+        elif self.feed_on_open:
             self.feed_made_up()
-        self._feed_on_open = False
+        self.feed_on_open = False
         self.update_actions()
 
     def capture_read(self, capture, records) -> None:

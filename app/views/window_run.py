@@ -12,9 +12,6 @@ HOLE_START = 100
 class RunCommands:
     """Mixed into the main window."""
 
-    last_open = None
-    """The command that opened the session, for Restart."""
-
     def send(self, command) -> int:
         """Ask the engine; the past is left first, since what is done happens now."""
         self.client.show(None)
@@ -161,6 +158,6 @@ class RunCommands:
     def restart(self) -> None:
         """The same session with nothing in it."""
         if self.last_open is not None:
-            self._feed_on_open = self.client.scenario is None
-            self._pending_scenario = self.client.scenario
+            self.feed_on_open = self.client.scenario is None
+            self.pending_scenario = self.client.scenario
             self.start_session(self.last_open)

@@ -320,7 +320,12 @@ def test_ctrl_arrows_move_by_groups_in_a_drawing_and_by_events_elsewhere(qtbot, 
     opened.run_panel.go_to(8)
     press(qtbot, opened, "Ctrl+Right")
     assert opened.hub.selection.start == 12
+    press(qtbot, opened, "Ctrl+Left")
+    assert opened.hub.selection.start == 8
     assert opened.client.shown is None
+    opened.run_panel.follow.setFocus()
+    press(qtbot, opened, "Ctrl+Left")
+    assert opened.client.shown is opened.client.records[-2]
 
 
 def test_panes_are_visited_in_turn(qtbot, opened: MainWindow) -> None:
