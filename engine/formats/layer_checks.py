@@ -24,6 +24,8 @@ from engine.formats.rows import packed_norms, row_norms
 from engine.formats.source import Source
 
 MAX_SEQUENCES = 1024
+MAX_PARTS = 65_536
+"""Parts of all sequences together; real caches have a few thousand."""
 
 
 @dataclass(slots=True)
@@ -37,6 +39,7 @@ class Judged:
     """For each sequence the layer whose rows its cell map shows, and its batch entry."""
     draft_from: int | None = None
     """First layer that is taken for a draft model's, where that explains earlier ends."""
+    remarks: list[str] = field(default_factory=list)
     torn: tuple[Span, ...] = ()
     """Positions that some layers hold and others lack."""
 
@@ -63,7 +66,10 @@ def judge(source: Source, layers: list[Layer], options: Options) -> Judged:
         words = f"layers hold different numbers of sequences: {text}"
         result.findings.append(Finding(Code.INCONSISTENT, words))
     check_padding(layers, result)
-    for number in range(min(n_sequences, MAX_SEQUENCES)):
+    shown = min(n_sequences, MAX_SEQUENCES, max(1, MAX_PARTS // max(1, len(layers))))
+    if shown < n_sequences:
+        result.remarks.append(f"{n_sequences} sequences, the first {shown} are looked at")
+    for number in range(shown):
         add_sequence(number, layers, options, result, source)
     return result
 
@@ -85,7 +91,7 @@ def add_sequence(
     number: int, layers: list[Layer], options: Options, result: Judged, source: Source
 ) -> None:
     """One batch entry over all layers."""
-    own = [(layer, layer.held[number]) for layer in layers if number < len(layer.held)]
+    own = [(layer, layer.held[number] if number < len(layer.held) else Held()) for layer in layers]
     placed = [(layer, held) for layer, held in own if held.run is not None]
     if not placed:
         return
@@ -95,7 +101,8 @@ def add_sequence(
         for layer, _ in drafts:
             layer.role = "draft"
     row_findings(number, placed, result, source)
-    check_ends(number, layers, target, drafts, result)
+    emptied = [layer for layer, held in own if layer.emptied and held.run is None]
+    check_ends(number, layers, target, emptied, result)
     mains = [pair for pair in target if not pair[0].ring] or target
     claimed = expand(merged([span for _, held in mains for span in held.claimed()]))
     missing = expand(merged([span for _, held in mains for span in held.holes]))
@@ -107,7 +114,7 @@ def add_sequence(
         Sequence(
             id=number,
             run=run,
-            usable=usable(run, placed, unproved),
+            usable=None if emptied else usable(run, placed, unproved),
             live=found.live,
             holes=spans(missing),
             complete_groups=found.complete_groups,
@@ -164,37 +171,38 @@ def split_draft(
     with them and none of the earlier ones, each side with one end, the draft's not later.
     """
     ends = [(held.run or (0, 0))[1] for _, held in placed]
-    if len(set(ends)) != 2:
+    border = next((i for i, end in enumerate(ends) if end != ends[0]), None)
+    if border is None or set(ends[border:]) != {ends[border]} or ends[border] > ends[0]:
         return placed, []
-    signatures = [layer.signature for layer, _ in placed]
-    for border in range(1, len(placed)):
-        before, after = set(ends[:border]), set(ends[border:])
-        if len(before) == len(after) == 1 and not set(signatures[:border]) & set(
-            signatures[border:]
-        ):
-            if max(after) < max(before) and all(signatures):
-                return placed[:border], placed[border:]
-            break
-    return placed, []
+    before, after = ([layer for layer, _ in own] for own in (placed[:border], placed[border:]))
+    if before[-1].name.split(".")[0] == after[0].name.split(".")[0]:
+        return placed, []  # children of one layer
+    shapes = [{layer.signature for layer in own} for own in (before, after)]
+    kinds = [{layer.kind for layer in own} for own in (before, after)]
+    if () in shapes[0] | shapes[1] or shapes[0] & shapes[1] or not kinds[0] & kinds[1]:
+        return placed, []  # one model may give its sliding layers another size, and another class
+    return placed[:border], placed[border:]
 
 
 def check_ends(
     number: int,
     layers: list[Layer],
     target: list[tuple[Layer, Held]],
-    drafts: list[tuple[Layer, Held]],
+    emptied: list[Layer],
     result: Judged,
 ) -> None:
     """Layers of one model end at one position; a bound must not be below that."""
-    by_end: dict[int, list[str]] = {}
+    by_end: dict[int, list[str]] = {-1: [layer.name for layer in emptied]} if emptied else {}
     for layer, held in target:
         by_end.setdefault((held.run or (0, 0))[1] - 1, []).append(layer.name)
     first_short = None
     if len(by_end) > 1:
         low, high = min(by_end), max(by_end)
         result.torn = merged([*result.torn, (low + 1, high + 1)])
-        text = ", ".join(f"{layers_text(names)} end at {end}" for end, names in by_end.items())
-        short = next(layer for layer, held in target if (held.run or (0, 0))[1] - 1 == low)
+        text = ", ".join(
+            f"{layers_text(names)} {end_text(end, len(names))}" for end, names in by_end.items()
+        )
+        short = next(layer for layer in layers if layer.name == by_end[low][0])
         words = (
             f"sequence {number}: {text}: positions {span_text((low + 1, high + 1))} are in some "
             "layers only, as after a chunk that failed between layers (or the later layers "
@@ -211,6 +219,11 @@ def check_ends(
             )
             result.findings.append(Finding(Code.TORN, words, number, layer.part, layer.at_most))
             break
+
+
+def end_text(end: int, n_layers: int) -> str:
+    s = "s" if n_layers == 1 else ""
+    return f"end{s} at {end}" if end >= 0 else f"hold{s} nothing"
 
 
 def layers_text(names: list[str], shown: int = 6) -> str:

@@ -97,6 +97,11 @@ class Layer:
     def part(self) -> str:
         return f"layer.{self.name}"
 
+    @property
+    def emptied(self) -> bool:
+        """Rows are stored, and the bookkeeping says that none of them counts (a full trim)."""
+        return bool(self.keys and self.rows) and not (self.problems or self.unproved or self.empty)
+
     def problem(self, code: Code, words: str, tensor: Tensor | None = None) -> None:
         """Note a fault of this layer's bookkeeping; its runs are then not to be trusted."""
         offset = None if tensor is None else tensor.offset

@@ -125,7 +125,7 @@ def read_transformers_cache(source: Source, archive: Archive, options: Options) 
         words = f"at byte {stop} expected the end of the file, found {source.size - stop} bytes"
         findings.append(Finding(Code.UNREADABLE, words, offset=stop))
     ordered_findings = ordered(findings)
-    remarks = [PADDING_REMARK]
+    remarks = [PADDING_REMARK, *judged.remarks]
     guessed = [
         layer.name for layer, own in zip(layers, ordered_parts(parts), strict=True) if not own.kind
     ]
@@ -248,7 +248,6 @@ def place(layer: Layer, kind: str, fields: dict[str, int]) -> None:
         layer.problem(Code.INCONSISTENT, f"length {length}, but {rows} rows count")
         return
     if not length:
-        layer.empty = True
         return
     count = min(length, rows)
     first = length - count

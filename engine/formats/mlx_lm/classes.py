@@ -144,8 +144,6 @@ def growing(reader: Reader, offset: int | None) -> None:
         return
     if offset:
         reader.everywhere((Segment(0, 0, offset),), (0, offset), None)
-    else:
-        layer.empty = True
 
 
 def kv_cache(reader: Reader) -> None:
@@ -216,7 +214,6 @@ def rotating_cache(reader: Reader) -> None:
         return
     rows = layer.rows
     if offset == idx == 0:
-        layer.empty = True
         return
     problem = ring_problem(rows, offset, keep, max_size, idx)
     if problem:
@@ -278,7 +275,6 @@ def chunked_cache(reader: Reader) -> None:
         reader.wrong(f"offset {offset} and start {start}, but {layer.rows} rows are stored")
         return
     if not count:
-        layer.empty = True
         return
     layer.ring = start > 0
     low = min(start + max(chunk, 1) - 1, offset - 1) if start else 0

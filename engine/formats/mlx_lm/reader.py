@@ -123,7 +123,12 @@ def facts(cache: Cache, layers: list[Layer], judged: Judged) -> tuple[tuple[str,
         known.append(("unused_values", unused))
     if judged.torn:
         known.append(("torn_positions", [[start, stop - 1] for start, stop in judged.torn]))
-    bounds = [f"{layer.name} ends before {layer.at_most}" for layer in layers if layer.at_most]
-    if bounds:
-        known.append(("remarks", [f"layer {bound} (no offset in this layout)" for bound in bounds]))
+    remarks = list(judged.remarks)
+    for layer in layers:
+        if layer.at_most is not None:
+            remarks.append(
+                f"layer {layer.name} ends before {layer.at_most}: this layout lost its offset"
+            )
+    if remarks:
+        known.append(("remarks", remarks[:64]))
     return tuple(known)

@@ -256,6 +256,48 @@ def test_a_draft_of_the_same_shape_is_named_as_a_possibility(tmp_path: Path) -> 
         assert opened.report.sequences[0].usable == (0, 8)
 
 
+def sized(heads: int, count: int, kind: str = "KVCache") -> Any:
+    cache = cache_module.KVCache() if kind == "KVCache" else cache_module.RotatingKVCache(64)
+    rows = rows_of([list(range(count))])[:, :heads]
+    cache.update_and_fetch(rows, rows)
+    return cache
+
+
+@pytest.mark.parametrize(
+    ("caches", "codes"),
+    [
+        # target of two heads, draft of one, one position behind
+        ([(2, 9), (2, 9), (1, 8)], ()),
+        ([(2, 9), (1, 7), (1, 7)], ()),
+        # a draft does not lead, nor end at several positions
+        ([(2, 8), (2, 8), (1, 9)], (Code.TORN,)),
+        ([(2, 9), (1, 8), (1, 7)], (Code.TORN,)),
+        # a border that does not show
+        ([(2, 9), (1, 9), (2, 8)], (Code.TORN,)),
+    ],
+)
+def test_a_draft_model_behind_the_target(
+    tmp_path: Path, caches: list[tuple[int, int]], codes: tuple[Code, ...]
+) -> None:
+    made = [sized(heads, count) for heads, count in caches]
+    with open_file(saved(tmp_path, made)) as opened:
+        assert opened.report.codes == codes
+        assert "draft model" in opened.report.reason
+
+
+def test_a_full_layer_behind_its_sliding_layers_is_torn(tmp_path: Path) -> None:
+    """Some models give full layers another size: that alone is no border to a draft."""
+    made = [sized(2, 9, "RotatingKVCache"), sized(2, 9, "RotatingKVCache"), sized(1, 4)]
+    with open_file(saved(tmp_path, made)) as opened:
+        assert opened.report.codes == (Code.TORN,)
+
+
+def test_children_of_one_layer_are_no_draft(tmp_path: Path) -> None:
+    made = [cache_module.CacheList(sized(2, 9), sized(1, 5))]
+    with open_file(saved(tmp_path, made)) as opened:
+        assert opened.report.codes == (Code.TORN,)
+
+
 def test_torn_attention_before_a_recurrent_state_leaves_nothing_usable(tmp_path: Path) -> None:
     arrays = cache_module.ArraysCache(1)
     arrays[0] = mx.ones((1, 2, 2))
@@ -341,3 +383,18 @@ def test_rows_of_a_hole_in_a_ring_are_named_by_position(tmp_path: Path) -> None:
     assert raw == bytes(len(raw))
     before = np.frombuffer(path.read_bytes()[offset - 4 * WIDTH : offset], "<f4")
     assert (before == 18).all()  # position 17 stands in the row before
+
+
+def test_a_layer_that_was_trimmed_to_nothing_is_torn(tmp_path: Path) -> None:
+    caches = [cache_module.KVCache(), cache_module.KVCache()]
+    for own in caches:
+        feed(own, 0, 5)
+    caches[1].trim(5)
+    with open_file(saved(tmp_path, caches)) as opened:
+        assert opened.report.codes == (Code.TORN,)
+        assert "layer 1 holds nothing" in opened.report.reason
+        assert opened.report.sequences[0].usable is None
+    caches[0].trim(5)
+    with open_file(saved(tmp_path, caches)) as opened:
+        assert opened.report.verdict == "ok"
+        assert opened.report.sequences == ()
