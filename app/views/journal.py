@@ -207,7 +207,7 @@ class JournalPanel(Panel):
         if n_rows:
             self.view.setFocus()
             if not self.view.selectionModel().hasSelection():
-                self.view.selectRow(n_rows - 1)
+                self.view.choose_row(n_rows - 1)
 
     def _row_actions(self, menu, row: int) -> None:
         record = self.rows.record(row)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QItemSelectionModel, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -108,8 +108,14 @@ class TableView(QTableView):
     def _find_again(self, source, key: str) -> None:
         for row in range(min(source.n_rows, 10_000)):
             if source.key(row) == key:
-                self.selectRow(row)
+                self.choose_row(row)
                 return
+
+    def choose_row(self, row: int) -> None:
+        """Make a row the only selected one, whatever keys are held (`selectRow` minds Ctrl)."""
+        flags = QItemSelectionModel.SelectionFlag
+        index = self.table.index(row, max(0, self.currentIndex().column()))
+        self.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
 
     def show_row(self, row: int | None) -> None:
         """Make a row the current one without telling anybody."""
@@ -117,7 +123,7 @@ class TableView(QTableView):
         if row is None:
             self.clearSelection()
         elif row != self.currentIndex().row() or not self.selectionModel().hasSelection():
-            self.selectRow(row)
+            self.choose_row(row)
             self.scrollTo(self.table.index(row, 0))
         self._quiet = False
 

@@ -66,7 +66,7 @@ def test_the_armed_list_is_cleared_row_by_row_or_whole(desk, panel):
     desk.client.deliver_now()
     panel.flush()
     assert panel.armed_mark.text() == "Armed (2)"
-    panel.armed.selectRow(1)
+    panel.armed.choose_row(1)
     desk.qtbot.mouseClick(panel.clear_one, Qt.MouseButton.LeftButton)
     desk.qtbot.mouseClick(panel.clear_all, Qt.MouseButton.LeftButton)
     assert desk.sent == [ClearFaults("verify"), ClearFaults()]

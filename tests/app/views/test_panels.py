@@ -156,8 +156,9 @@ def test_tables_copy_their_rows(desk, qapp, kind):
     panel.flush()
     for view in panel.findChildren(QAbstractItemView):
         if isinstance(view, TableView) and view.table.rowCount():
-            view.selectRow(0)
+            view.choose_row(0)
             view.setFocus()
+            panel.flush()  # as the timer does when it comes in between
             desk.qtbot.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
             lines = qapp.clipboard().text().splitlines()
             assert len(lines) == 2

@@ -80,7 +80,7 @@ def test_a_done_row_leads_to_its_event(desk, panel):
     panel.play_all()
     settle(desk, panel)
     panel.view.setFocus()
-    panel.view.selectRow(1)
+    panel.view.choose_row(1)
     assert desk.hub.selection.event == desk.client.records[1].number
 
 
