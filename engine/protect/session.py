@@ -65,6 +65,7 @@ class ProtectedSession:
         self.logits: np.ndarray[Any, np.dtype[np.float32]] | None = None
         """[V] float32, of the last consumed token; None when the sequence is empty."""
         self.journal: list[Record] = []
+        self._n_vocabulary = _n_vocabulary(model)
         self._chunk = chunk
         self._with_digests = digests
         self._on_record = on_record
@@ -123,10 +124,10 @@ class ProtectedSession:
         `on_logits` gets float32 [n, V] after each chunk that was published.
         Returns: the record of the last chunk; chunks before it stay published.
         """
-        size = chunk or self._chunk
-        if size < 1 or not tokens:
-            detail = "no tokens" if not tokens else f"a chunk of {size} tokens"
-            return self._write("append", "rejected", kind="structural", error=detail)
+        size = self._chunk if chunk is None else chunk
+        wrong = self._what_is_wrong(tokens, size)
+        if wrong is not None:
+            return self._write("append", "rejected", kind="structural", error=wrong)
         record: Record = {}
         for start in range(0, len(tokens), size):
             if cancelled():
@@ -135,6 +136,19 @@ class ProtectedSession:
             if record["outcome"] != "ok":
                 break
         return record
+
+    def _what_is_wrong(self, tokens: Sequence[int], size: int) -> str | None:
+        if size < 1:
+            return f"a chunk has at least 1 token, given {size}"
+        if not tokens:
+            return "expected at least one token, given none"
+        # an id outside would read a row of memory that is not a weight, without an error
+        top = self._n_vocabulary
+        for token in tokens:
+            if token < 0 or (top is not None and token >= top):
+                limit = "" if top is None else f" to {top - 1}"
+                return f"expected token ids from 0{limit}, given {token}"
+        return None
 
     def _append(self, tokens: list[int], on_logits: Callable[[Any], None] | None) -> Record:
         with self._step("append", len(tokens)) as step, self.model.transaction(self.cache):
@@ -315,3 +329,14 @@ class ProtectedSession:
         if self._on_record is not None:
             self._on_record(record)
         return record
+
+
+def _n_vocabulary(model: Any) -> int | None:
+    """Token ids of a model, as its arguments say; None when they don't."""
+    arguments = getattr(model, "args", None)
+    for holder in (arguments, getattr(arguments, "text_config", None)):
+        size = holder.get("vocab_size") if isinstance(holder, dict) else None
+        size = getattr(holder, "vocab_size", size)
+        if isinstance(size, int):
+            return size
+    return None

@@ -136,7 +136,11 @@ def test_a_rewind_that_fails_changes_nothing() -> None:
 def test_requests_that_make_no_sense_are_rejected() -> None:
     session = protect.ProtectedSession(tiny_model("llama"))
     assert session.feed([])["outcome"] == "rejected"
-    assert session.feed([1], chunk=-1)["outcome"] == "rejected"
+    assert session.feed([1], chunk=0)["outcome"] == "rejected"
+    for token in (-1, VOCABULARY):
+        record = session.feed([1, token])
+        assert record["outcome"] == "rejected"
+        assert f"from 0 to {VOCABULARY - 1}, given {token}" in record["error"]
     with pytest.raises(protect.Refused):
         next(session.generate(1))
     with pytest.raises(ValueError, match="no such layer"):
