@@ -25,6 +25,12 @@ CONSTANT_BELOW: Final = 8
 BLOCK: Final = 256
 """Threads in a block, spread over the axes of the grid."""
 
+MAX_BLOCKS: Final = 65535
+"""Blocks of a CUDA grid along its second and third axis."""
+
+MAX_BLOCK_Z: Final = 64
+"""Threads of a CUDA block along its third axis."""
+
 
 @functools.cache
 def accelerator() -> str | None:
@@ -49,7 +55,7 @@ def run(kernel: Kernel, plan: Launch, target: str) -> tuple[mx.array, ...]:
         inputs=inputs,
         template=[] if element is None else [("T", element)],
         grid=plan.grid,
-        threadgroup=_block(plan.grid),
+        threadgroup=block_of(plan.grid),
         output_shapes=list(plan.shapes),
         output_dtypes=dtypes,
         stream=mx.gpu,
@@ -72,16 +78,32 @@ def _filled(array: mx.array) -> mx.array:
     return array if array.size else mx.zeros((1,) * array.ndim, array.dtype)
 
 
-def _block(grid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Threads of a block along each axis, powers of two, the first axis first."""
-    left, block = BLOCK, []
-    for n in grid:
-        size = 1
-        while size * 2 <= left and size < n:
-            size *= 2
-        block.append(size)
-        left //= size
-    return block[0], block[1], min(block[2], 64)
+def block_of(grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Threads of a block along each axis: powers of two, `BLOCK` together at most.
+
+    The first axis gets the most, since neighbours along it read neighbours in memory; but the
+    others get as many as keep CUDA's number of blocks within `MAX_BLOCKS`.
+    Raises: ValueError when the grid cannot be cut so.
+    """
+    _, y, z = (_least(n) for n in grid)
+    if y * z > BLOCK or z > MAX_BLOCK_Z:
+        raise ValueError(f"grid: expected {MAX_BLOCKS} blocks of {BLOCK} threads, given {grid}")
+    x = 1
+    while x * 2 * y * z <= BLOCK and x < grid[0]:
+        x *= 2
+    while y * 2 * x * z <= BLOCK and y < grid[1]:
+        y *= 2
+    while z * 2 * x * y <= BLOCK and z < min(grid[2], MAX_BLOCK_Z):
+        z *= 2
+    return x, y, z
+
+
+def _least(n: int) -> int:
+    """The least power of two of threads that n can be cut into at most `MAX_BLOCKS` blocks with."""
+    size = 1
+    while -(-n // size) > MAX_BLOCKS:
+        size *= 2
+    return size
 
 
 @functools.cache
