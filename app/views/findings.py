@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QSplitter
+from PySide6.QtWidgets import QComboBox, QPushButton, QSplitter
 
-from app.models import findings
-from app.models.table import Table
+from app.models import findings, norms, text
+from app.models.table import Jump, Table
+from app.models.tensor import Matrix, automatic
+from app.norms_reader import NormsReader
+from app.views.heat_map import HeatMap
 from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
 from app.views.tables import TableView, copy_text
 
@@ -29,15 +32,33 @@ class FindingsPanel(Panel):
         self.split = QSplitter(Qt.Orientation.Vertical)
         named(self.split, self.tr("Findings over parts"))
         self.split.setChildrenCollapsible(False)
+        self.ask_norms = named(
+            QPushButton(self.tr("Row norms")),
+            self.tr("Row norms"),
+            self.tr("Read the rows and draw their norms: zero and not finite rows stand out"),
+        )
+        self.norms_line = label("", self.tr("Row norms"), second=True)
+        self.map = HeatMap(self.tr("Row norms"))
+        self.matrix: Matrix | None = None
+        self.names: tuple[str, ...] = ()
+        self.reader = NormsReader(self)
         self.split.addWidget(self.found)
         self.split.addWidget(self.parts)
         self.split.setStretchFactor(0, 1)
+        self.split.addWidget(self.map)
         self.split.setStretchFactor(1, 2)
+        self.split.setStretchFactor(2, 2)
         self.box.setSpacing(4)
-        self.box.addLayout(row_of(self.mark, self.line, self.file))
+        self.box.addLayout(row_of(self.mark, self.line, self.file, self.ask_norms))
+        self.box.addWidget(self.norms_line)
         self.box.addWidget(self.split, 1)
         self.box.addStretch(0)
-        self.file.activated.connect(lambda _: self.refresh())
+        self.file.activated.connect(lambda _: self._other_file())
+        self.ask_norms.clicked.connect(self.read_norms)
+        self.reader.read.connect(self._norms_read)
+        self.reader.failed.connect(self._norms_failed)
+        self.map.hovered.connect(self._hover)
+        self.map.picked.connect(lambda row, cell: self.jump(Jump(cell=cell)))
         for view in (self.found, self.parts):
             view.chosen.connect(lambda row, view=view: self.jump(view.table.source.jump(row)))
         self.client.foreign_opened.connect(self.show_report)
@@ -60,6 +81,59 @@ class FindingsPanel(Panel):
             self.reports.append(report)
             self.file.addItem(name)
         self.file.setCurrentIndex(self.file.findText(name))
+        self._other_file()
+
+    # row norms --------------------------------------------------------------------------------
+
+    def _other_file(self) -> None:
+        """Norms of the file before are of no use."""
+        self.reader.cancel()
+        self.matrix, self.names = None, ()
+        set_text(self.norms_line, "", "text2")
+        self.refresh()
+
+    def read_norms(self) -> None:
+        """Read the rows of the chosen sequence (the first when none is) beside the window."""
+        report = self.report()
+        if report is None:
+            return
+        ids = [sequence.get("id") for sequence in report.get("sequences") or ()]
+        seq = self.hub.selection.seq
+        index = ids.index(seq) if seq in ids else 0
+        set_text(self.norms_line, "Reading the rows.", "text2")
+        self.norms_line.setVisible(True)
+        parts = norms.parts_with_rows(report, index)
+        self.reader.start(str(report.get("file")), parts, index)
+
+    def _norms_read(self, found) -> None:
+        self.matrix, self.names = norms.stacked(found)
+        set_text(self.norms_line, norms.summary(self.matrix), "text2")
+        self.refresh()
+        self.flush()
+
+    def _norms_failed(self, sentence: str) -> None:
+        set_text(self.norms_line, sentence, "warning")
+
+    def _hover(self, row: int, cell: int) -> None:
+        if self.matrix is None:
+            return
+        n_rows, n_cells = self.matrix.values.shape
+        if 0 <= row < n_rows and 0 <= cell < n_cells:
+            value = text.real(float(self.matrix.values[row, cell]))
+            set_text(self.norms_line, f"{self.names[row]}, cell {cell:,}: norm {value}")
+
+    def _show_norms(self) -> None:
+        matrix = self.matrix
+        shown = matrix is not None and matrix.values.size > 0
+        self.map.setVisible(shown)
+        self.norms_line.setVisible(bool(self.norms_line.text()))
+        if matrix is not None and shown:
+            limits = automatic(matrix, "public")
+            self.map.show_matrix(
+                matrix, limits, "public", ("", self.tr("physical cell")), self.names
+            )
+
+    # content ----------------------------------------------------------------------------------
 
     def report(self) -> findings.Report | None:
         """The report shown now."""
@@ -76,6 +150,8 @@ class FindingsPanel(Panel):
         report = self.report()
         self.split.setVisible(report is not None)
         self.file.setVisible(len(self.reports) > 1)
+        self.ask_norms.setVisible(report is not None and bool(report.get("sequences")))
+        self._show_norms()
         if report is None:
             self.mark.show_glyph("", "")
             words = "No file was checked: open or drop saved state of another engine."
