@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -294,12 +295,13 @@ def test_save_and_restore_in_a_new_process(name: str, tmp_path: Path) -> None:
     script = (
         "import json, sys\n"
         "from engine import append, load_session, open_engine\n"
-        "e = open_engine(sys.argv[1], mode='fast')\n"
+        "e = open_engine(sys.argv[1], mode='fast', dtype=sys.argv[4] or None)\n"
         "load_session(e, sys.argv[2])\n"
         "e.apply(append(0, 75, json.loads(sys.argv[3])))\n"
         "print(json.dumps(e.digests()))\n"
     )
     arguments = [str(golden.MODELS[name]), str(file), json.dumps(tokens[70:])]
+    arguments.append(os.environ.get("BANKFLIP_TEST_DTYPE", ""))
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
         capture_output=True,
