@@ -6,6 +6,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+import metal
 from engine.errors import InvariantBroken
 from engine.graph.backend import GROUP_BLOCK, Backend, DeviceBackend, FixedOrderBackend
 
@@ -103,3 +104,23 @@ def test_attention(backend: Backend) -> None:
 def test_sums_over_a_middle_axis(backend: Backend) -> None:
     x = normal(16, 5, 33)
     assert close(backend.sum_middle(single(x)), x.sum(1), 5)
+
+
+STATUS = np.random.default_rng(11)
+
+
+@pytest.mark.parametrize("number", range(120))
+def test_status_word_is_the_one_of_the_kernels_reference(number: int) -> None:
+    """The short form for the CPU against the reference, for runs that were edited anywhere."""
+    n, size = int(STATUS.integers(1, 14)), int(STATUS.integers(1, 6))
+    anchor = int(STATUS.choice([0, 5, 2**31 - 1 - n]))
+    cells = np.arange(anchor, anchor + n)
+    for _ in range(number % 4):
+        at, by = int(STATUS.integers(0, n)), int(STATUS.choice([-7, -1, 1, 2]))
+        cells[at : None if STATUS.random() < 0.5 else at + 1] += by
+    cells = mx.array(cells.astype(np.int32))
+    starts = mx.arange(0, n // size * size, size, dtype=mx.int32)
+    params = {"tail_start": n // size * size, "frontier": anchor + n - 1, "group_size": size}
+    expected, _ = metal.run("group_status", cells, starts, starts + anchor, backend="cpu", **params)
+    found = Backend().group_status(cells, anchor, size)
+    assert found.item() == expected.item(), (number, cells.tolist(), anchor, size)
