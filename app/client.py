@@ -65,6 +65,8 @@ class Client(QObject):
         self.scenario: dict[str, Any] | None = None
         self.foreign: dict[str, Any] | None = None
         self.snapshot: Snapshot | None = None
+        self.first_snapshot: Snapshot | None = None
+        """The state before the first record of the session."""
         self.records: list[Record] = []
         self.session: SessionOpened | None = None
         self.stages: StagesChanged | None = None
@@ -213,6 +215,7 @@ class Client(QObject):
     def _hand_on(self, ticket: int, body: Body) -> None:
         match body:
             case Snapshot():
+                self.first_snapshot = self.first_snapshot or body
                 self.snapshot = body
                 self.snapshot_changed.emit(body)
             case Record():
@@ -229,6 +232,7 @@ class Client(QObject):
                 self.faults_changed.emit(body)
             case SessionOpened():
                 self.session, self.records, self.stages = body, [], None
+                self.first_snapshot = None
                 self.offline = self.offline and ticket == 0
                 self.show(None)
                 self.session_opened.emit(body)

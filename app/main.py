@@ -7,8 +7,10 @@ import signal
 import sys
 from dataclasses import dataclass, field
 
+from app.cli.display import display_problem
+
 NO_DISPLAY = (
-    "there is no display here; `bankflip demo` does the work without one, and "
+    "`bankflip demo` does the work without one, and "
     "`bankflip screenshot` makes pictures of the window"
 )
 
@@ -22,24 +24,16 @@ class Start:
     log_level: str = "INFO"
     theme: str = ""
     demo: bool = False
-    """Open the tiny model at once."""
+    """Play the shipped demo at once."""
     quit_after_s: float = field(default=0.0)
     """End by itself, for smoke tests; 0 means never."""
 
 
-def has_display() -> bool:
-    """True where Qt can open a window; asked before any Qt object, since Qt aborts without."""
-    if os.environ.get("QT_QPA_PLATFORM"):
-        return True
-    if sys.platform in ("darwin", "win32"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
 def run_window(start: Start) -> int:
     """Open the window and run it until it is closed; returns the exit status."""
-    if not has_display():
-        print(f"bankflip: {NO_DISPLAY}", file=sys.stderr)
+    problem = display_problem()
+    if problem and not os.environ.get("QT_QPA_PLATFORM"):
+        print(f"bankflip: {problem}: {NO_DISPLAY}", file=sys.stderr)
         return 2
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication
@@ -68,7 +62,7 @@ def run_window(start: Start) -> int:
     if start.files:
         QTimer.singleShot(0, window, lambda: window.open_paths(list(start.files)))
     elif start.demo:
-        QTimer.singleShot(0, window, window.open_tiny)
+        QTimer.singleShot(0, window, window.play_demo)
     if start.quit_after_s:
         QTimer.singleShot(int(start.quit_after_s * 1000), window, window.close)
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -24,6 +24,10 @@ TURN_NS = 5_000_000
 """Time one turn of the event loop may spend on reading a capture."""
 
 
+MOST_RECORDS = 20_000
+"""Of a longer capture the newest events are shown."""
+
+
 class CaptureReader(QObject):
     """Reads a capture in turns of the event loop, so that the window stays usable."""
 
@@ -51,7 +55,8 @@ class CaptureReader(QObject):
         except (EngineError, OSError) as error:
             self.failed.emit(str(error))
             return
-        self._rows, self._records = self._capture.records(), []
+        first = max(0, len(self._capture) - MOST_RECORDS)
+        self._rows, self._records = self._capture.records(first), []
         self._timer.start()
 
     def cancel(self) -> None:
@@ -80,7 +85,66 @@ class CaptureReader(QObject):
             self.cancel()
             self.failed.emit(str(error))
             return
-        self.progressed.emit(len(self._records), len(capture))
+        self.progressed.emit(len(self._records), min(MOST_RECORDS, len(capture)))
+
+
+class ChildCommand(QObject):
+    """Runs a `bankflip` command in a child process; one at a time."""
+
+    ended = Signal(int, str, str)
+    """(exit status, standard output, standard error); also told when it could not start."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._process: QProcess | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """True while the child runs."""
+        return self._process is not None
+
+    def start(self, arguments: list[str]) -> None:
+        """Begin; what still runs is killed."""
+        self.cancel()
+        process = QProcess(self)
+        environment = QProcessEnvironment.systemEnvironment()
+        root = str(Path(__file__).resolve().parent.parent)
+        known = environment.value("PYTHONPATH", "")
+        environment.insert("PYTHONPATH", root + (f":{known}" if known else ""))
+        process.setProcessEnvironment(environment)
+        process.setProgram(sys.executable)
+        process.setArguments(["-m", "app", *arguments])
+        process.finished.connect(self._finished)
+        process.errorOccurred.connect(self._could_not_start)
+        self._process = process
+        process.start()
+
+    def cancel(self) -> None:
+        """Kill the child; nothing is told."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.finished.disconnect(self._finished)
+            process.errorOccurred.disconnect(self._could_not_start)
+            process.kill()
+            process.waitForFinished(2000)
+            process.deleteLater()
+
+    def _could_not_start(self, error: QProcess.ProcessError) -> None:
+        if error == QProcess.ProcessError.FailedToStart:
+            self._tell(-1, "", f"could not start {sys.executable}")
+
+    def _finished(self, status: int, _how: QProcess.ExitStatus) -> None:
+        process = self._process
+        if process is not None:
+            out = bytes(process.readAllStandardOutput().data()).decode("utf-8", "replace")
+            err = bytes(process.readAllStandardError().data()).decode("utf-8", "replace")
+            self._tell(status, out, err)
+
+    def _tell(self, status: int, out: str, err: str) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.deleteLater()
+        self.ended.emit(status, out, err.strip())
 
 
 class ForeignReader(QObject):
@@ -92,66 +156,31 @@ class ForeignReader(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._process: QProcess | None = None
+        self._child = ChildCommand(self)
+        self._child.ended.connect(self._ended)
         self._paths: list[str] = []
 
     @property
     def is_running(self) -> bool:
         """True while a child process reads."""
-        return self._process is not None
+        return self._child.is_running
 
     def start(self, paths: list[str]) -> None:
         """Begin to read; a reading in progress is given up."""
-        self.cancel()
-        process = QProcess(self)
-        environment = QProcessEnvironment.systemEnvironment()
-        root = str(Path(__file__).resolve().parent.parent)
-        known = environment.value("PYTHONPATH", "")
-        environment.insert("PYTHONPATH", root + (f":{known}" if known else ""))
-        process.setProcessEnvironment(environment)
-        process.setProgram(sys.executable)
-        process.setArguments(["-m", "app", "check", "--json", *paths])
-        process.finished.connect(self._ended)
-        process.errorOccurred.connect(self._could_not_start)
-        self._process, self._paths = process, paths
-        process.start()
+        self._paths = paths
+        self._child.start(["check", "--json", "--", *paths])
 
     def cancel(self) -> None:
         """Kill the child; nothing is told."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.finished.disconnect(self._ended)
-            process.errorOccurred.disconnect(self._could_not_start)
-            process.kill()
-            process.waitForFinished(2000)
-            process.deleteLater()
+        self._child.cancel()
 
-    def _could_not_start(self, error: QProcess.ProcessError) -> None:
-        if error == QProcess.ProcessError.FailedToStart:
-            self._give_up(f"could not start the reader: {sys.executable}")
-
-    def _give_up(self, sentence: str) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.deleteLater()
-        self.failed.emit(sentence)
-
-    def _ended(self, status: int, _how: QProcess.ExitStatus) -> None:
-        process = self._process
-        if process is None:
-            return
-        out = bytes(process.readAllStandardOutput().data()).decode("utf-8", "replace")
-        err = bytes(process.readAllStandardError().data()).decode("utf-8", "replace").strip()
+    def _ended(self, status: int, out: str, err: str) -> None:
         reports = _objects(out)
-        if not reports:
-            name = ", ".join(self._paths)
-            self._give_up(
-                err.splitlines()[-1] if err else f"{name}: the reader ended with {status}"
-            )
+        if reports:
+            self.finished.emit(reports)
             return
-        self._process = None
-        process.deleteLater()
-        self.finished.emit(reports)
+        name = ", ".join(self._paths)
+        self.failed.emit(err.splitlines()[-1] if err else f"{name}: the reader ended with {status}")
 
 
 def _objects(text: str) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ Owns paths only. Knows no Qt and reads no file beyond looking at what is there.
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import resources
@@ -42,6 +43,8 @@ def scenarios() -> tuple[Path, ...]:
     return tuple(sorted(p for p in SCENARIOS.glob("*") if p.suffix in (".json", ".toml")))
 
 
-def samples() -> tuple[Path, ...]:
-    """Shipped captures and foreign files, by name."""
-    return tuple(sorted(p for p in SAMPLES.rglob("*") if p.is_file() and p.name[0] != "."))
+def samples() -> tuple[tuple[Path, str, str], ...]:
+    """(path, title, one line) of the shipped files of other engines, in their order."""
+    with (SAMPLES / "samples.toml").open("rb") as file:
+        table = tomllib.load(file)
+    return tuple((SAMPLES / name, str(v["title"]), str(v["line"])) for name, v in table.items())

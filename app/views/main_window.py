@@ -14,7 +14,7 @@ from app.actions import Actions
 from app.client import Client
 from app.log import Logging
 from app.models.selection import Selection
-from app.readers import CaptureReader, ForeignReader
+from app.readers import CaptureReader, ChildCommand, ForeignReader
 from app.settings import Settings
 from app.views import PANELS
 from app.views.banners import ErrorBar, HistoryBanner
@@ -62,6 +62,7 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self.mode = "inspect"
         self.capture_reader = CaptureReader(self)
         self.foreign_reader = ForeignReader(self)
+        self.report_child = ChildCommand(self)
         self.setDockNestingEnabled(True)
         right = Qt.DockWidgetArea.RightDockWidgetArea
         self.setCorner(Qt.Corner.TopRightCorner, right)
@@ -182,6 +183,7 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self.capture_reader.progressed.connect(self._read_progress)
         self.foreign_reader.finished.connect(self.foreign_read)
         self.foreign_reader.failed.connect(self.reader_failed)
+        self.report_child.ended.connect(self.report_made)
         if self.logging is not None:
             self.logging.tell(self.error_bar.add)
 

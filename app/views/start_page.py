@@ -21,8 +21,6 @@ from PySide6.QtWidgets import (
 
 from app import resources, theme
 
-MOST_SAMPLES = 6
-
 
 def scenario_words(path: Path) -> tuple[str, str]:
     """(title, first sentence of the note) of a scenario file, its name where it has none."""
@@ -162,13 +160,10 @@ class StartPage(QScrollArea):
             box.addWidget(self._choice(path, title, line, "scenario"))
 
     def _samples(self, box: QVBoxLayout) -> None:
-        samples = resources.samples()[:MOST_SAMPLES]
-        if not samples:
-            return
         box.addSpacing(8)
-        box.addWidget(self._heading(self.tr("Samples")))
-        for path in samples:
-            box.addWidget(self._choice(path, path.name, str(path.parent.name), "file"))
+        box.addWidget(self._heading(self.tr("State of other engines")))
+        for path, title, line in resources.samples():
+            box.addWidget(self._choice(path, title, line, "file"))
 
     def set_recent(self, paths: list[str]) -> None:
         """List the recent files; a missing one is grey and says so."""

@@ -10,7 +10,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog
 
-from app import resources
+from app import resources, theme
 from app.models import foreign
 from app.models.opening import FileKind, kind_of
 from engine.errors import EngineError
@@ -27,7 +27,11 @@ class FileCommands:
     """The command that opened the session, for Restart."""
     pending_scenario: Any = None
     """The scenario to hand to the panels once its session stands."""
+    source_path: Path | None = None
+    """The file that is shown; None for a session that has no file."""
+    report_folder = Path()
     feed_on_open = False
+    play_on_open = False
     is_opening = False
 
     def begin_opening(self, what: str) -> None:
@@ -65,9 +69,14 @@ class FileCommands:
 
     def open_tiny(self) -> None:
         """Start a session with the built-in model and something to run."""
-        self.pending_scenario = None
+        self.pending_scenario, self.source_path = None, None
         self.feed_on_open = True
         self.start_session(self.open_model_command(resources.TINY_MODEL))
+
+    def play_demo(self) -> None:
+        """The shipped script: chunks that succeed, one made to fail, a hole refused."""
+        self.open_path(str(resources.SCENARIOS / "demo.json"))
+        self.play_on_open = True
 
     def open_model_command(self, folder: str | None, **fields: object) -> OpenModel:
         """The command with the backend and mode chosen in the window."""
@@ -101,6 +110,7 @@ class FileCommands:
         if foreign_paths:
             self.readers_cancel()
             self.begin_opening(self.tr("Reading {0}").format(Path(foreign_paths[0]).name))
+            self.source_path = Path(foreign_paths[0])
             self.foreign_reader.start(foreign_paths)
         self.fill_recent()
 
@@ -110,12 +120,14 @@ class FileCommands:
 
     def _open_own(self, path: Path, kind: FileKind) -> None:
         if kind is FileKind.MODEL:
+            self.source_path = None
             self.feed_on_open, self.pending_scenario = True, None
             self.start_session(self.open_model_command(str(path)))
         elif kind is FileKind.SCENARIO:
             self._open_scenario(path)
         elif kind is FileKind.CAPTURE:
             self.readers_cancel()
+            self.source_path = path.resolve()
             self.begin_opening(self.tr("Reading {0}").format(path.name))
             self.capture_reader.start(str(path))
         else:
@@ -129,7 +141,7 @@ class FileCommands:
         except (EngineError, OSError) as error:
             self.error_bar.add(str(error))
             return
-        self.feed_on_open = False
+        self.feed_on_open, self.source_path = False, None
         self.pending_scenario = json.loads(cases.dump(scenario))
         self.start_session(
             self.open_model_command(
@@ -143,7 +155,7 @@ class FileCommands:
     def _load_session(self, path: Path) -> None:
         from engine.commands import LoadSession
 
-        self.feed_on_open, self.pending_scenario = False, None
+        self.feed_on_open, self.pending_scenario, self.source_path = False, None, None
         if self.client.session is None or self.client.offline:
             self.start_session(self.open_model_command(resources.TINY_MODEL))
         self.client.send(LoadSession(str(path)))
@@ -159,8 +171,11 @@ class FileCommands:
             self.client.scenario, self.pending_scenario = self.pending_scenario, None
             self.client.scenario_opened.emit(self.client.scenario)
             self.raise_panel("scenario")
+            if self.play_on_open:
+                self.docks.panels["scenario"].play_all()
         elif self.feed_on_open:
             self.feed_made_up()
+        self.play_on_open = False
         self.feed_on_open = False
         self.update_actions()
 
@@ -200,6 +215,7 @@ class FileCommands:
         """Give up reading files."""
         self.capture_reader.cancel()
         self.foreign_reader.cancel()
+        self.report_child.cancel()
         self.end_opening()
 
     # keeping ---------------------------------------------------------------------------------
@@ -231,7 +247,46 @@ class FileCommands:
             self.settings.add_recent(path)
 
     def make_report(self) -> None:
-        pass
+        """Ask where, then have a child process make the report of what is open."""
+        folder = QFileDialog.getExistingDirectory(
+            self, self.tr("Folder for the report"), self.last_folder()
+        )
+        if folder:
+            self.report_to(Path(folder))
+
+    def report_to(self, folder: Path) -> None:
+        """Make a report in a folder; a live session is written to a capture beside it first."""
+        from engine.capture_writer import CaptureWriter
+
+        client = self.client
+        source = self.source_path
+        if source is None and client.first_snapshot is not None:
+            source = folder / "session.bankflip"
+            try:
+                with CaptureWriter(source, client.first_snapshot) as capture:
+                    for record in client.records:
+                        capture.record(record)
+            except (EngineError, OSError) as error:
+                self.error_bar.add(str(error))
+                return
+        if source is None:
+            self.error_bar.add(self.tr("There is nothing to report on yet"))
+            return
+        self.report_folder = folder
+        self.status.begin_work(self.tr("Making the report"))
+        theme_name = "dark" if theme.current().dark else "light"
+        self.report_child.start(
+            ["report", str(source), "--out", str(folder), "--theme", theme_name]
+        )
+
+    def report_made(self, status: int, _out: str, err: str) -> None:
+        """Say where the report is, or why there is none."""
+        self.status.end_work()
+        page = self.report_folder / "report.html"
+        if status in (0, 1) and page.exists():
+            self.status.showMessage(self.tr("Report written: {0}").format(page), 15000)
+        else:
+            self.error_bar.add(err.splitlines()[-1] if err else self.tr("No report was made"), err)
 
     def save_image(self) -> None:
         """Ask where, then write a picture of the window."""

@@ -126,6 +126,8 @@ class ViewCommands:
         for path in resources.scenarios():
             words = path.stem.replace("-", " ")
             entries.append(Entry(f"open:{path}", f"Open scenario {words}", "File"))
+        for path, title, _ in resources.samples():
+            entries.append(Entry(f"open:{path}", f"Open sample {title}", "File"))
         return entries
 
     def run_entry(self, id: str) -> None:
