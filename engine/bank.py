@@ -220,6 +220,7 @@ class Bank:
         """Hash everything this transaction changed. All that can fail happens here or before."""
         for owner in self.owners.values():
             owner.seal()
+        self.sealed = ()  # a bank filled from a file was sealed as something else before
         self.sealed = self.digests()
 
     def check(self) -> None:
