@@ -90,21 +90,20 @@ def any_bad(source: Source, tensor: Tensor) -> bool:
 def row_norms(source: Source, tensor: Tensor, batch_entry: int) -> Floats:
     """Euclidean norm of every physical row over all heads, of one batch entry: [P]."""
     _, heads, rows, width = four(tensor.shape)
-    total = np.zeros(rows, np.float64)
     if tensor.dtype not in BITS or not tensor.n_bytes:
         return np.full(rows, np.nan, np.float32)
+    total = np.zeros(rows, np.float64)
     item = np.dtype(BITS[tensor.dtype][0]).itemsize
     step = max(1, SLICE_BYTES // (width * item))
-    for h in range(heads):
-        for start in range(0, rows, step):
-            n = min(step, rows - start)
-            at = tensor.offset + ((batch_entry * heads + h) * rows + start) * width * item
-            raw = source.bytes(at, n * width * item)
-            source.release(at, len(raw))
-            wide = to_floats(raw, tensor.dtype).reshape(n, width).astype(np.float64)
-            with np.errstate(all="ignore"):
-                total[start : start + n] += (wide * wide).sum(axis=1)
     with np.errstate(all="ignore"):
+        for h in range(heads):
+            for start in range(0, rows, step):
+                n = min(step, rows - start)
+                at = tensor.offset + ((batch_entry * heads + h) * rows + start) * width * item
+                raw = source.bytes(at, n * width * item)
+                source.release(at, len(raw))
+                wide = to_floats(raw, tensor.dtype).reshape(n, width).astype(np.float64)
+                total[start : start + n] += (wide * wide).sum(axis=1)
         return np.sqrt(total).astype(np.float32)
 
 
@@ -151,8 +150,8 @@ def packed_norms(
             )
             unpacked = np.unpackbits(raw, bitorder="little").reshape(-1, bits)
             codes = (unpacked @ (1 << np.arange(bits))).reshape(n, -1, group_size)
-            factor, shift = (part_rows(source, part, first, n) for part in (scales, biases))
             with np.errstate(all="ignore"):
+                factor, shift = (part_rows(source, part, first, n) for part in (scales, biases))
                 values = codes * factor[..., None] + shift[..., None]
                 total[start : start + n] += (values * values).sum(axis=(1, 2))
     with np.errstate(all="ignore"):

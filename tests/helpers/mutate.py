@@ -49,7 +49,38 @@ def bases() -> list[tuple[str, bytes]]:
         if path.is_file() and path.suffix not in (".json", ".md")
     )
     found = [(f"{path.parent.name}/{path.name}", path.read_bytes()) for path in files]
-    return [*found, ("transformers", transformers_file()), ("pickle", b"\x80\x04K\x01.")]
+    return [*found, *made_files(), ("pickle", b"\x80\x04K\x01.")]
+
+
+def made_files() -> list[tuple[str, bytes]]:
+    """Kinds of state that no sample has."""
+    from tests.helpers import llama_files as llama
+    from tests.helpers import prompt_files as prompts
+
+    whole, newest = (llama.attention([llama.text(range(*own))]) for own in ((20,), (12, 20)))
+    keys = llama.attention([llama.text(range(20))], ext=12, value=None)
+    state = llama.recurrent([llama.Cell(19, ())], ple=(0,))
+    streams = llama.attention([llama.text(range(9), (seq,)) for seq in range(3)], trans=True)
+    image = [*llama.text(range(6)), *llama.image(6, 3, 2), *llama.text(range(9, 14))]
+    ring = [prompts.rows(16), prompts.rows(16)]
+    padded = [prompts.rows(9, 2), prompts.rows(9, 2)]
+    numbers = [prompts.ints(6, 9), prompts.ints(3, 0)]
+    layers = [
+        ("RotatingKVCache", ring, ["4", "16", "30", "9"]),
+        ("ChunkedKVCache", ring, ["16", "4"]),
+        ("ArraysCache", ring, []),
+    ]
+    return [
+        ("transformers", transformers_file()),
+        ("dsv4", llama.sequence_file(llama.dsv4(whole, newest))),
+        ("ple", llama.sequence_file(keys, state, keys)),
+        ("streams", llama.session_file("llama", streams, words=(-1, 1, 2, 5, 6, 0))),
+        ("image", llama.sequence_file(llama.attention([image], ext=12))),
+        ("old", llama.session_file("llama", whole, version=9)),
+        ("raw", llama.raw_sequence(3, whole, newest)),
+        ("ring.safetensors", prompts.layout1(layers)),
+        ("batch.safetensors", prompts.layout1([("BatchKVCache", padded + numbers, [])])),
+    ]
 
 
 def transformers_file() -> bytes:

@@ -46,3 +46,7 @@ def layout1(
             metadata[f"0.{number}"] = ""
         tensors |= {f"{number}.{i}": array for i, array in enumerate(state)}
     return archive(tensors, metadata)
+
+
+def ints(*values: int) -> np.ndarray:  # type: ignore[type-arg]
+    return np.array(values, "<i4")

@@ -45,10 +45,11 @@ def section_norms(source: Source, section: Section, cells: npt.NDArray[np.int64]
 
 
 def block_norms(source: Source, block: Block, count: int) -> Floats:
-    """Norms of the `count` rows of one block: [count]."""
+    """Norms of the `count` rows of one block: [count]; rows may hold any bits, NaN included."""
     if block.what == "PLE" or block.type not in TYPES or not count or not block.row_bytes:
         return np.full(count, np.nan, np.float32)
-    return transposed(source, block, count) if block.width else plain(source, block, count)
+    with np.errstate(all="ignore"):
+        return transposed(source, block, count) if block.width else plain(source, block, count)
 
 
 def plain(source: Source, block: Block, count: int) -> Floats:
@@ -75,15 +76,13 @@ def transposed(source: Source, block: Block, count: int) -> Floats:
         values = floats(raw, block.type).reshape(n, count).astype(np.float64)
         total += (values * values).sum(axis=0)
         source.release(offset, n * row)
-    with np.errstate(all="ignore"):
-        return np.sqrt(total).astype(np.float32)
+    return np.sqrt(total).astype(np.float32)
 
 
 def norm(rows: Floats) -> Floats:
-    with np.errstate(all="ignore"):
-        wide = rows.astype(np.float64)
-        norms: Floats = np.sqrt((wide * wide).sum(axis=1)).astype(np.float32)
-        return norms
+    wide = rows.astype(np.float64)
+    norms: Floats = np.sqrt((wide * wide).sum(axis=1)).astype(np.float32)
+    return norms
 
 
 def floats(raw: Bytes, type_id: int) -> Floats:
@@ -95,9 +94,8 @@ def floats(raw: Bytes, type_id: int) -> Floats:
         return raw.view("<f2").astype(np.float32)
     if name == "bf16":
         return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
-    with np.errstate(all="ignore"):
-        values: Floats = QUANTISED[name](raw.reshape(-1, block_bytes)).reshape(-1)
-        return values
+    values: Floats = QUANTISED[name](raw.reshape(-1, block_bytes)).reshape(-1)
+    return values
 
 
 def half(blocks: Bytes, at: int) -> Floats:

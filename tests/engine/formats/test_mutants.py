@@ -20,7 +20,8 @@ IN_CI, LONG, A_CHILD = 1_500, 100_000, 5_000
 
 
 def read_mutants(seed: int, count: int, start: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "tests.helpers.mutate", str(seed), str(count), str(start)]
+    program = [sys.executable, "-W", "error", "-m", "tests.helpers.mutate"]
+    command = [*program, str(seed), str(count), str(start)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (
         f"seed {seed} from {start}: {done.returncode} {done.stderr[-2000:]}"
