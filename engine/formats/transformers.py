@@ -33,7 +33,7 @@ FIELDS = (
     "class",
 )
 MAX_LAYER = 4096
-MAX_BATCH = 1024
+MAX_BATCH = 512
 PADDING_REMARK = "left padding is not in a transformers cache: padded rows look like positions"
 
 

@@ -12,7 +12,7 @@ from engine.formats.kv_events.inventory import Block, Inventory, Key
 from engine.formats.kv_events.publisher import Publisher
 from engine.formats.report import Span
 
-STEP_BUDGET = 500_000
+STEP_BUDGET = 50_000
 """Missing spans looked at over all chains; a sound stream has few."""
 
 
@@ -57,6 +57,8 @@ class Chain:
     """Missing blocks that left a sliding window."""
     gaps: tuple[Gap, ...]
     """The gaps behind `holes`."""
+    counted: bool = True
+    """False where there were too many missing ranges to list all."""
     judged: bool = True
     """False where the group's kind of cache is not known to keep every block."""
 
@@ -171,6 +173,7 @@ def chain_of(publisher: Publisher, leaf: Key, place: Place, budget: int) -> tupl
         unknown=tuple(sorted(unknown)),
         evicted=tuple(sorted(evicted)),
         gaps=tuple(reversed(gaps)),
+        counted=gap is None,
         judged=judged,
     )
     return chain, steps

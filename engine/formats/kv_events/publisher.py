@@ -25,12 +25,14 @@ class Publisher:
     inventory: Inventory = field(default_factory=Inventory)
     next: int = 0
     """Number that comes next in order."""
+    reached: int = -1
+    """Highest number seen since the last start."""
     held: dict[int, Batch | None] = field(default_factory=dict)
     """Messages behind a gap; None where the payload did not decode."""
     missing: list[Span] = field(default_factory=list)
     """Numbers that never came, half-open, over all starts of the publisher."""
     lost: list[Span] = field(default_factory=list)
-    """The same since the last start, undecodable messages included."""
+    """The same since the last start, undecodable messages included; ascending."""
     duplicates: int = 0
     restarts: int = 0
     undecodable: list[int] = field(default_factory=list)
@@ -45,9 +47,8 @@ class Publisher:
     def feed(self, number: int, batch: Batch | None) -> str:
         """Take one message; says `applied`, `held`, `duplicate` or `restart`."""
         seen = number < self.next or number in self.held
-        reached = max([self.next - 1, *self.held], default=-1) if not seen else number
         newer = batch is not None and batch.ts > self.newest
-        if number <= reached and newer:
+        if number <= self.reached and newer:
             self.give_up()
             self.restart(number)
             self.take(number, batch)
@@ -62,6 +63,7 @@ class Publisher:
         if batch is not None:
             self.newest = max(self.newest, batch.ts)
         self.held[number] = batch
+        self.reached = max(self.reached, number)
         self.drain()
 
     def drain(self) -> None:
@@ -93,12 +95,12 @@ class Publisher:
         self.restarts += 1
         self.restart_at.append(number)
         self.inventory = Inventory(self.last_copy_only)
-        self.next, self.held, self.lost = 0, {}, []
+        self.next, self.reached, self.held, self.lost = 0, -1, {}, []
 
     def lost_before(self, number: int) -> bool:
         """Whether a message before `number` is lost."""
-        return any(start < number for start, _ in self.lost)
+        return bool(self.lost) and self.lost[0][0] < number
 
     def lost_after(self, number: int) -> bool:
         """Whether a message after `number` is lost."""
-        return any(stop - 1 > number for _, stop in self.lost)
+        return bool(self.lost) and self.lost[-1][1] - 1 > number

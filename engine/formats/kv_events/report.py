@@ -243,6 +243,8 @@ def remarks_of(publisher: Publisher, chains: list[Chain]) -> list[str]:
     if len(tiers) > 1:
         text = ", ".join(f"{count} in {tier}" for tier, count in sorted(tiers.items()))
         remarks.append(f"{where}: blocks by tier: {text}")
+    if not all(chain.counted for chain in chains):
+        remarks.append(f"{where}: more missing ranges than are listed")
     lost = sum(len(chain.unknown) for chain in chains)
     if lost:
         remarks.append(f"{where}: {lost} missing ranges may be explained by lost messages")

@@ -49,7 +49,8 @@ class Checked:
     mains: list[Section] = field(default_factory=list)
     """For each sequence the section whose cells its map shows."""
     roles: tuple[str, ...] = ()
-    blocks: list[Block] = field(default_factory=list)
+    blocks: dict[Block, None] = field(default_factory=dict)
+    """Image blocks of all sequences, each once, in the order found."""
 
 
 def second_role(first: Section, second: Section) -> str:
@@ -127,7 +128,7 @@ def view_of(
     found = survey(positions, group_size)
     if cells.ext is not None and role != "recurrent" and found.run is not None:
         found, blocks = explain(found, positions, cells.ext[chosen])
-        result.blocks += [block for block in blocks if block not in result.blocks]
+        result.blocks |= dict.fromkeys(blocks)
     return View(role, section, chosen, found)
 
 

@@ -27,23 +27,22 @@ def explain(found: Survey, positions: Ints, ext: Ints) -> tuple[Survey, tuple[Bl
     order = np.lexsort((ext[:, 0], ext[:, 1], positions))
     positions, ext = positions[order], ext[order]
     distinct, starts, counts = np.unique(positions, return_index=True, return_counts=True)
-    images = np.flatnonzero((counts > 1) | (ext[starts, 2] == -1))
-    blocks: list[Block] = []
-    holes = list(found.holes)
-    repeated: list[int] = []
-    jumps: dict[int, int] = {}
-    for i in images:
-        position, start, count = int(distinct[i]), int(starts[i]), int(counts[i])
-        keys = np.unique(ext[start : start + count, :2], axis=0)
-        if len(keys) < count:
-            repeated.append(position)
-        if len(keys) == 1 and not (ext[start : start + count, 2] == -1).any():
-            continue  # one text token twice, no image
-        width, height = (max(1, int(keys[:, axis].max()) - position + 1) for axis in (0, 1))
-        blocks.append((position, width, height))
-        jumps[position] = max(width, height)
-        if len(keys) != width * height:
-            holes.append((position, position + 1))
+    new_key = np.ones(positions.size, np.int64)
+    same = (positions[1:] == positions[:-1]) & (ext[1:, :2] == ext[:-1, :2]).all(axis=1)
+    new_key[1:] = ~same
+    n_keys = np.add.reduceat(new_key, starts)
+    placeholder = np.minimum.reduceat(ext[:, 2], starts) == -1
+    # one key without a placeholder is a text token, however often it is there
+    images = (n_keys > 1) | placeholder
+    width, height = (
+        np.maximum(1, np.maximum.reduceat(ext[:, axis], starts) - distinct + 1) for axis in (0, 1)
+    )
+    repeated = distinct[n_keys < counts].tolist()
+    broken = distinct[images & (n_keys != width * height)].tolist()
+    holes = [*found.holes, *((position, position + 1) for position in broken)]
+    listed = (column[images].tolist() for column in (distinct, width, height))
+    blocks = list(zip(*listed, strict=True))
+    jumps = {position: max(w, h) for position, w, h in blocks}
     kept = sorted(unexplained(holes, jumps))
     first, stop = found.run or (0, 0)
     clean_stop = min([stop, *(span[0] for span in kept), *repeated], default=stop)

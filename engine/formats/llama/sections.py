@@ -7,7 +7,7 @@ the limits of the format. Decides nothing about meaning.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -356,19 +356,37 @@ class RecurrentBlocks:
             if (offset, n_r) in seen:
                 continue
             seen.add((offset, n_r))
-            if n_r:
+            row = self.attempt(self.row_block, offset) if n_r < 2 * self.n_layer else None
+            first = next((block for block in blocks if block.what == "R"), None)
+            goes_on = row is not None and (first is None or same_rows(first, row[0]))
+            if n_r and not goes_on:
                 self.state_blocks(offset, n_r, blocks)
+                self.equal_blocks(offset, blocks)
             if self.ple and n_r and blocks[-1].what == "R":
                 history = self.attempt(self.history_block, offset)
                 if history is not None:
                     todo.append((history[1], n_r, (*blocks, history[0])))
-            first = next((block for block in blocks if block.what == "R"), None)
-            row = self.attempt(self.row_block, offset) if n_r < self.n_layer else None
-            if row is not None and (first is None or same_rows(first, row[0])):
+            if row is not None and goes_on:
                 todo.append((row[1], n_r + 1, (*blocks, row[0])))
+
+    def equal_blocks(self, offset: int, blocks: tuple[Block, ...]) -> None:
+        """Add the reading in which R and S rows are equal: the second half of them are S."""
+        rows = [block for block in blocks if block.what == "R"]
+        n_r = len(rows) // 2
+        histories = [block.offset for block in blocks if block.what == "PLE"]
+        if len(rows) % 2 or n_r > self.n_layer or any(own > rows[n_r].offset for own in histories):
+            return
+        states = {block.offset for block in rows[n_r:]}
+        named = tuple(
+            replace(block, what="S") if block.offset in states else block for block in blocks
+        )
+        remark = "R and S rows are equal: fewer layers than the model has would read alike"
+        self.ends.append((offset, named, (remark,)))
 
     def state_blocks(self, offset: int, n_r: int, blocks: tuple[Block, ...]) -> None:
         """Add the reading whose S blocks start here, if there are `n_r` equal ones."""
+        if n_r > self.n_layer:
+            return
         states: list[Block] = []
         for _ in range(n_r):
             state = self.attempt(self.state_block, offset)
@@ -376,10 +394,7 @@ class RecurrentBlocks:
                 return
             states.append(state[0])
             offset = state[1]
-        remarks: tuple[str, ...] = ()
-        if same_rows(states[0], blocks[0]):
-            remarks = ("R and S rows are equal: fewer layers than the model has would read alike",)
-        self.ends.append((offset, (*blocks, *states), remarks))
+        self.ends.append((offset, (*blocks, *states), ()))
 
     def attempt(self, read: object, offset: int) -> tuple[Block, int] | None:
         self.reads += 1

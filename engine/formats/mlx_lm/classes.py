@@ -16,7 +16,7 @@ from engine.formats.report import Code, Span
 from engine.formats.safetensors import Tensor, integers
 from engine.formats.source import Source
 
-MAX_BATCH, MAX_HEADS = 1024, 65_536
+MAX_BATCH, MAX_HEADS = 512, 65_536
 LIMIT = 2**31
 
 

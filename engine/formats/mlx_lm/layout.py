@@ -13,6 +13,7 @@ from engine.formats.source import Source
 
 MAX_LAYERS = 4096
 MAX_DEPTH = 4
+MAX_CHILDREN = 64
 
 
 @dataclass(slots=True)
@@ -125,7 +126,8 @@ def children(
         indices = {key[2:] for key in infos if key.startswith("0.")}
         indices |= {key.partition(".")[0] for key in entry.tensors}
     found: list[Entry] = []
-    for index in sorted(text for text in indices if number(text) is not None):
+    numbered = sorted((at, text) for text in indices if (at := number(text)) is not None)
+    for _, index in numbered[:MAX_CHILDREN]:
         name = f"{entry.name}.{index}"
         if layout == 2:
             kind = text_of(source, entry.tensors.get(f"{index}.1"))

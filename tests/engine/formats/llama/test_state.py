@@ -99,6 +99,21 @@ def test_every_memory_kind_of_a_nameless_file(memory: str, sections: list[bytes]
     assert opened.report.sequences[0].usable == opened.report.sequences[0].run
 
 
+@pytest.mark.parametrize("m", [1, 2, 3, 24, 400])
+@pytest.mark.parametrize(("r_row", "s_row"), [(24, 40), (24, 24), (8, 0)])
+@pytest.mark.parametrize("ple", [(), (0,)])
+def test_any_number_of_recurrent_layers(m: int, r_row: int, s_row: int, ple: tuple[int]) -> None:
+    state = recurrent(REC, n_layer=512, m=m, r_row=r_row, s_row=s_row, ple=ple)
+    opened = read(sequence_file(WHOLE, state, attention([text(range(20))], value=None)))
+    assert codes(opened) == [], opened.report.reason
+    assert opened.report.fact("memory") == "hybrid+index"
+    names = opened.row_norms("recurrent").names
+    assert len([name for name in names if name.endswith("R")]) == m
+    assert len([name for name in names if name.endswith("S")]) == m
+    remarks = " ".join(opened.report.fact("remarks") or ())
+    assert ("R and S rows are equal" in remarks) == (r_row == s_row)
+
+
 @pytest.mark.parametrize(
     ("arch", "sections"),
     [
