@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QPushButton, QSplitter
 
 from app.models import findings, norms, text
 from app.models.table import Jump, Table
-from app.models.tensor import Matrix, automatic
+from app.models.tensor import automatic
 from app.norms_reader import NormsReader
 from app.views.heat_map import HeatMap
 from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
@@ -39,8 +40,7 @@ class FindingsPanel(Panel):
         )
         self.norms_line = label("", self.tr("Row norms"), second=True)
         self.map = HeatMap(self.tr("Row norms"))
-        self.matrix: Matrix | None = None
-        self.names: tuple[str, ...] = ()
+        self.stack: norms.Stack | None = None
         self.reader = NormsReader(self)
         self.split.addWidget(self.found)
         self.split.addWidget(self.parts)
@@ -79,8 +79,9 @@ class FindingsPanel(Panel):
             self.reports[names.index(name)] = report
         else:
             self.reports.append(report)
-            self.file.addItem(name)
-        self.file.setCurrentIndex(self.file.findText(name))
+            self.file.addItem(Path(name).name, name)
+            self.file.setItemData(self.file.count() - 1, name, Qt.ItemDataRole.ToolTipRole)
+        self.file.setCurrentIndex(self.file.findData(name))
         self._other_file()
 
     # row norms --------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ class FindingsPanel(Panel):
     def _other_file(self) -> None:
         """Norms of the file before are of no use."""
         self.reader.cancel()
-        self.matrix, self.names = None, ()
+        self.stack = None
         set_text(self.norms_line, "", "text2")
         self.refresh()
 
@@ -106,8 +107,10 @@ class FindingsPanel(Panel):
         self.reader.start(str(report.get("file")), parts, index)
 
     def _norms_read(self, found) -> None:
-        self.matrix, self.names = norms.stacked(found)
-        set_text(self.norms_line, norms.summary(self.matrix), "text2")
+        self.stack = norms.stacked(found)
+        set_text(self.norms_line, norms.summary(self.stack), "text2")
+        high = self.split.height()
+        self.split.setSizes([high // 5, high // 3, high - high // 5 - high // 3])
         self.refresh()
         self.flush()
 
@@ -115,23 +118,23 @@ class FindingsPanel(Panel):
         set_text(self.norms_line, sentence, "warning")
 
     def _hover(self, row: int, cell: int) -> None:
-        if self.matrix is None:
+        if self.stack is None:
             return
-        n_rows, n_cells = self.matrix.values.shape
+        values = self.stack.matrix.values
+        n_rows, n_cells = values.shape
         if 0 <= row < n_rows and 0 <= cell < n_cells:
-            value = text.real(float(self.matrix.values[row, cell]))
-            set_text(self.norms_line, f"{self.names[row]}, cell {cell:,}: norm {value}")
+            value = text.real(float(values[row, cell]))
+            set_text(self.norms_line, f"{self.stack.names[row]}, cell {cell:,}: norm {value}")
 
     def _show_norms(self) -> None:
-        matrix = self.matrix
-        shown = matrix is not None and matrix.values.size > 0
+        stack = self.stack
+        shown = stack is not None and stack.matrix.values.size > 0
         self.map.setVisible(shown)
         self.norms_line.setVisible(bool(self.norms_line.text()))
-        if matrix is not None and shown:
-            limits = automatic(matrix, "public")
-            self.map.show_matrix(
-                matrix, limits, "public", ("", self.tr("physical cell")), self.names
-            )
+        if stack is not None and shown:
+            limits = automatic(stack.matrix, "public")
+            axes = ("", self.tr("physical cell"))
+            self.map.show_matrix(stack.matrix, limits, "public", axes, stack.names)
 
     # content ----------------------------------------------------------------------------------
 
@@ -159,7 +162,9 @@ class FindingsPanel(Panel):
             return
         sentence, sound = findings.verdict(report)
         self.mark.show_glyph("tick" if sound else "cross", "done" if sound else "failed")
-        set_text(self.line, f"{report.get('file')}: {sentence}", "text")
+        path = str(report.get("file"))
+        set_text(self.line, f"{Path(path).name}: {sentence}", "text")
+        self.line.setToolTip(path)
         found = findings.finding_table(report)
         self.found.setVisible(found.n_rows > 0)
         self.found.set_table(found)

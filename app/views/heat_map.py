@@ -29,6 +29,12 @@ class HeatMap(QWidget):
         self.plot: Any = None
         self.image: Any = None
         self.marker = QGraphicsRectItem()
+        self.behind = QGraphicsRectItem()
+        """What is not finite is left out of the picture, so that this shows through."""
+        self.behind.setPen(QPen(Qt.PenStyle.NoPen))
+        self._place: tuple[int, int, int] | None = None
+        self.axes: tuple[str, str] = ("", "")
+        self.names: tuple[str, ...] = ()
         self.matrix: tensor.Matrix | None = None
         self.box = QVBoxLayout(self)
         self.box.setContentsMargins(0, 0, 0, 0)
@@ -44,6 +50,7 @@ class HeatMap(QWidget):
         self.plot.setMenuEnabled(False)
         self.plot.hideButtons()
         self.image = pg.ImageItem(axisOrder="row-major")
+        self.plot.addItem(self.behind)
         self.plot.addItem(self.image)
         self.plot.addItem(self.marker)
         self.plot.invertY(True)
@@ -63,24 +70,45 @@ class HeatMap(QWidget):
         if self.plot is None:
             self._make()
         self.matrix = matrix
-        shown = np.nan_to_num(matrix.values, nan=limits.high, posinf=limits.high, neginf=limits.low)
+        shown = np.where(np.isfinite(matrix.values), matrix.values, np.float32(np.nan))
         self.image.setImage(shown, levels=(limits.low, limits.high), lut=tensor.palette(view))
         n_rows, n_columns = matrix.values.shape
         self.image.setRect(0, matrix.first, n_columns, n_rows)
-        self._label(axes, names, n_rows)
+        self.behind.setRect(0, matrix.first, n_columns, n_rows)
+        self.behind.setBrush(theme.colour("hole"))
+        self.axes, self.names = axes, names
+        self._label()
+        place = (matrix.first, n_rows, n_columns)
+        if place != self._place:  # the same rows again keep the user's zoom
+            self._place = place
+            box = self.plot.getPlotItem().vb
+            rows = (matrix.first, matrix.first + n_rows)
+            box.setRange(xRange=(0, n_columns), yRange=rows, padding=0.02)
         self.setAccessibleDescription(tensor.facts(matrix, view))
 
-    def _label(self, axes: tuple[str, str], names: tuple[str, ...], n_rows: int) -> None:
+    def _label(self) -> None:
+        """Titles of the axes, and as many names of rows as have room."""
         colour = theme.colour("text2")
         for side in ("left", "bottom"):
             axis = self.plot.getAxis(side)
             axis.setPen(colour)
             axis.setTextPen(colour)
-        self.plot.setLabel("left", axes[0])
-        self.plot.setLabel("bottom", axes[1])
-        step = max(1, n_rows // 16)
-        ticks = [(row + 0.5, names[row]) for row in range(0, len(names), step)]
-        self.plot.getAxis("left").setTicks([ticks] if names else None)
+        self.plot.setLabel("left", self.axes[0])
+        self.plot.setLabel("bottom", self.axes[1])
+        room = max(1, (self.height() - 60) // self.fontMetrics().height())
+        step = max(1, -(-len(self.names) // room))
+        ticks = [(row + 0.5, self.names[row]) for row in range(0, len(self.names), step)]
+        self.plot.getAxis("left").setTicks([ticks] if self.names else None)
+
+    def showEvent(self, event) -> None:
+        super().showEvent(event)
+        if self.plot is not None:
+            self._label()
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        if self.plot is not None:
+            self._label()
 
     def mark(self, start: int, stop: int) -> None:
         """Outline rows by number, half-open; an empty range takes the outline away."""
