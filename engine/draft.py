@@ -6,9 +6,10 @@ While a transaction is open a sequence may be in several pieces, in the order of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import TypeVar
 
 from engine.cells import (
     NO_SPARE,
@@ -72,6 +73,18 @@ def merged(pieces: Pieces) -> Pieces:
     return tuple(found)
 
 
+Name = TypeVar("Name", int, str)
+
+
+def _in_order(
+    found: dict[Name, SequenceCells], before: Mapping[Name, SequenceCells]
+) -> Mapping[Name, SequenceCells]:
+    """Names ascending; sorted anew only when there is another one."""
+    if found.keys() - before.keys():
+        found = dict(sorted(found.items()))
+    return MappingProxyType(found)
+
+
 class Draft:
     """The working copy of a history while one op is judged and executed."""
 
@@ -82,13 +95,10 @@ class Draft:
         self.inner = 0  # number of the op in the transaction
         self.effects: list[AnyEffect] = []
         self._spaces: list[Space] = []
-        self._pieces: dict[int, Pieces] = {
-            seq: (Piece(held.run, held.extents),) for seq, held in history.sequences.items()
-        }
-        self._spares = {s: c.spare for s, c in history.sequences.items() if c.spare[1]}
-        self._slots: dict[str, Pieces] = {
-            slot: (Piece(held.run, held.extents),) for slot, held in history.slots.items()
-        }
+        # only what was looked at or changed; all else is read from `before`
+        self._pieces: dict[int, Pieces] = {}
+        self._slots: dict[str, Pieces] = {}
+        self._spares: dict[int, Extent] = {}
         self.touched: list[int] = []  # sequences and slots changed, in order
         self.saved: list[str] = []
 
@@ -96,13 +106,23 @@ class Draft:
 
     def pieces(self, seq: int) -> Pieces:
         """The sequence's pieces in the order of its tokens."""
-        return self._pieces.get(seq, ())
+        found = self._pieces.get(seq)
+        if found is None:
+            held = self.before.sequences.get(seq)
+            found = () if held is None else (Piece(held.run, held.extents),)
+            self._pieces[seq] = found
+        return found
 
     def slot(self, slot: str) -> Pieces | None:
-        return self._slots.get(slot)
+        """What is saved under a name, None when nothing is."""
+        found = self._slots.get(slot)
+        held = self.before.slots.get(slot)
+        if found is None and held is not None:
+            found = (Piece(held.run, held.extents),)
+        return found
 
     def slot_names(self) -> tuple[str, ...]:
-        return tuple(sorted(self._slots))
+        return tuple(sorted({*self.before.slots, *self._slots}))
 
     def n_live(self, seq: int) -> int:
         return sum(piece.run.n for piece in self.pieces(seq))
@@ -116,7 +136,7 @@ class Draft:
 
     def sequences(self) -> Iterator[int]:
         """Sequences that are not empty."""
-        return iter(self._pieces)
+        return (seq for seq in {*self.before.sequences, *self._pieces} if self.pieces(seq))
 
     # changing it
 
@@ -200,7 +220,7 @@ class Draft:
         self._record(ResetSeq(seq, self.inner, ()))
 
     def save(self, seq: int, slot: str) -> None:
-        old = self._slots.get(slot, ())
+        old = self.slot(slot) or ()
         self._slots[slot] = self.pieces(seq)
         self.saved.append(slot)
         self._release(extent for piece in old for extent in piece.extents)
@@ -209,7 +229,7 @@ class Draft:
 
     def restore(self, seq: int, slot: str) -> None:
         old = self.pieces(seq)
-        self._put(seq, self._slots[slot])
+        self._put(seq, self.slot(slot) or ())
         self._free_spare(seq)
         self._release(extent for piece in old for extent in piece.extents)
         self._record(Restored(seq, self.inner, self._cells(seq), slot))
@@ -218,15 +238,20 @@ class Draft:
 
     def finish(self) -> Applied:
         """The history and how it came about; every sequence must be one run or empty."""
-        sequences = {seq: self._cells(seq)[0] for seq in sorted(self._pieces)}
-        slots = {
-            slot: SequenceCells(pieces[0].run, pieces[0].extents)
-            for slot, pieces in sorted(self._slots.items())
-        }
+        sequences = dict(self.before.sequences)
+        for seq in self._pieces:
+            cells = self._cells(seq)
+            if cells:
+                sequences[seq] = cells[0]
+            else:
+                sequences.pop(seq, None)
+        slots = dict(self.before.slots)
+        for slot, pieces in self._slots.items():
+            slots[slot] = SequenceCells(pieces[0].run, pieces[0].extents)
         history = replace(
             self.before,
-            sequences=MappingProxyType(sequences),
-            slots=MappingProxyType(slots),
+            sequences=_in_order(sequences, self.before.sequences),
+            slots=_in_order(slots, self.before.slots),
             space=self.space,
         )
         return Applied(self.before, history, tuple(self.effects), tuple(self._spaces))
@@ -234,7 +259,7 @@ class Draft:
     # cells
 
     def _take(self, seq: int, wanted: int) -> Extents:
-        first, count = self._spares.get(seq, NO_SPARE)
+        first, count = self._spare(seq)
         if count >= wanted:
             self._set_spare(seq, (first + wanted, count - wanted))
             return ((first, wanted),)
@@ -252,18 +277,22 @@ class Draft:
         self._set_spare(seq, spare)
         return join(((first, count),), taken) if count else taken
 
+    def _spare(self, seq: int) -> Extent:
+        spare = self._spares.get(seq)
+        return self.before.of(seq).spare if spare is None else spare
+
     def _set_spare(self, seq: int, spare: Extent) -> None:
-        self._spares.pop(seq, None)
-        if spare[1]:
-            self._spares[seq] = spare
+        self.pieces(seq)  # so that `finish` writes the sequence anew
+        self._spares[seq] = spare if spare[1] else NO_SPARE
 
     def _free_spare(self, seq: int) -> None:
-        spare = self._spares.pop(seq, NO_SPARE)
+        spare = self._spare(seq)
         if spare[1]:
             self.space = self.space.give((spare,))
+            self._set_spare(seq, NO_SPARE)
 
     def _free_every_spare(self) -> None:
-        for seq in tuple(self._spares):
+        for seq in (*self.before.sequences, *self._spares):
             self._free_spare(seq)
 
     def _drop(self, seq: int, start: int, stop: int) -> None:
@@ -287,28 +316,36 @@ class Draft:
 
     def _release(self, dropped: Iterator[Extent] | list[Extent]) -> None:
         free = ascending(dropped)
-        for held in (*self._pieces.values(), *self._slots.values()):
-            for piece in held:
-                if not free:
-                    return
-                free = without(free, piece.extents)
+        for extents in self._held():
+            if not free:
+                return
+            free = without(free, extents)
         self.space = self.space.give(free)
+
+    def _held(self) -> Iterator[Extents]:
+        """The cells of every sequence and slot as they are now."""
+        for seq, held in self.before.sequences.items():
+            if seq not in self._pieces:
+                yield held.extents
+        for slot, held in self.before.slots.items():
+            if slot not in self._slots:
+                yield held.extents
+        for pieces in (*self._pieces.values(), *self._slots.values()):
+            for piece in pieces:
+                yield piece.extents
 
     # bookkeeping
 
     def _put(self, seq: int, pieces: Pieces) -> None:
-        if pieces:
-            self._pieces[seq] = pieces
-        else:
-            self._pieces.pop(seq, None)
+        self._pieces[seq] = pieces
 
     def _cells(self, seq: int) -> tuple[SequenceCells, ...]:
         pieces = self.pieces(seq)
-        spares = [NO_SPARE] * (len(pieces) - 1) + [self._spares.get(seq, NO_SPARE)]
-        return tuple(
-            SequenceCells(piece.run, piece.extents, spare)
-            for piece, spare in zip(pieces, spares, strict=False)
-        )
+        if not pieces:
+            return ()
+        first, last = pieces[:-1], pieces[-1]
+        ahead = tuple(SequenceCells(piece.run, piece.extents) for piece in first)
+        return (*ahead, SequenceCells(last.run, last.extents, self._spare(seq)))
 
     def _record(self, effect: AnyEffect) -> None:
         if effect.seq not in self.touched:
