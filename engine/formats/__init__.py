@@ -49,6 +49,9 @@ class Reader:
     read: Callable[[Source, Options], Opened]
 
 
+MAGICS = (b"qsgg", b"nsgg")
+"""What a file may begin with that ends too soon for any reader."""
+
 READERS: tuple[Reader, ...] = (
     # the first that knows the content reads it
     Reader("llama.cpp state", is_llama_state, read_llama_state),
@@ -80,6 +83,9 @@ def unknown_report(source: Source) -> Report:
     """A file that no reader knows: an empty one, or a wrong magic."""
     if not source.size:
         words, code, detail = "the file is empty", Code.TRUNCATED, "truncated"
+    elif any(magic.startswith(source.bytes(0, 8)) for magic in MAGICS):
+        words = f"the file ends after {source.size} bytes, inside the magic of a known format"
+        code, detail = Code.TRUNCATED, "truncated"
     else:
         head = source.bytes(0, 8).hex(" ")
         words = f"at byte 0 expected the start of a known format, found {head}"

@@ -24,7 +24,7 @@ from engine.formats.rows import packed_norms, row_norms
 from engine.formats.source import Source
 
 MAX_SEQUENCES = 1024
-MAX_PARTS = 65_536
+MAX_PARTS = 16_384
 """Parts of all sequences together; real caches have a few thousand."""
 
 

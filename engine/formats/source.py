@@ -55,7 +55,8 @@ class Source:
     def open(cls, path: Path) -> Source:
         """Open `path`; raises Unreadable where it isn't a readable regular file."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+            descriptor = os.open(path, flags)
         except (OSError, ValueError) as error:
             raise Unreadable(str(path), getattr(error, "strerror", None) or str(error)) from None
         try:

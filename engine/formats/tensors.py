@@ -13,6 +13,9 @@ from engine.formats.transformers import is_transformers_cache, read_transformers
 __all__ = ["is_safetensors", "read_tensors"]
 
 
+HEAD_BYTES = 1 << 20
+
+
 def read_tensors(source: Source, options: Options) -> Opened:
     """Report of a safetensors file, by what its metadata and names say it holds."""
     try:
@@ -21,7 +24,8 @@ def read_tensors(source: Source, options: Options) -> Opened:
         code = Code.TRUNCATED if failure.word == "truncated" else Code.UNREADABLE
         words = failure.sentence()
         found = (Finding(code, words, offset=failure.offset),)
-        report = Report(str(source.path), None, found, reason=words, detail=failure.word)
+        name = "mlx-lm" if b'Cache"' in source.bytes(0, HEAD_BYTES) else None
+        report = Report(str(source.path), name, found, reason=words, detail=failure.word)
         return Opened(report, source)
     if is_prompt_cache(archive):
         return read_prompt_cache(source, archive, options)

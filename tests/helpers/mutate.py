@@ -311,41 +311,57 @@ def alarm(*_: object) -> None:
     raise TooSlow(f"more than {SECONDS} s")
 
 
+def peak_kb() -> int:
+    """Most memory that this program held so far (its parent's does not count, as in rusage)."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0])
+
+
+def limit() -> None:
+    """From here on this process may map `MEMORY` more bytes; `timed` may stop it."""
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY, mapped + MEMORY))
+    signal.signal(signal.SIGVTALRM, alarm)
+
+
+def timed(data: bytes) -> str:
+    """`use` with a limit on processor time. Raises: TooSlow."""
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        return use(data)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
 def run(seed: int, count: int, start: int) -> dict[str, Any]:
     """Read mutants; what was seen, and the first ones that ended otherwise than in a report."""
     files = bases()
     use(files[0][1])
     use(next(data for name, data in files if name.endswith(".safetensors")))
-    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY, mapped + MEMORY))
-    signal.signal(signal.SIGVTALRM, alarm)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    limit()
+    before = peak_kb()
     verdicts: dict[str, int] = {}
     failures: list[dict[str, Any]] = []
     slowest = (0.0, -1)
     for number in range(start, start + count):
         name, data = mutant(files, seed, number)
         began = time.process_time()
-        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         try:
-            verdict = use(data)
+            verdict = timed(data)
             verdicts[verdict] = verdicts.get(verdict, 0) + 1
         except BaseException as error:
             text = "".join(traceback.format_exception(error)[-6:])
             failures.append({"number": number, "base": name, "error": text})
             if len(failures) >= 10 or isinstance(error, KeyboardInterrupt):
                 break
-        finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         slowest = max(slowest, (time.process_time() - began, number))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     return {
         "seed": seed,
         "verdicts": verdicts,
         "failures": failures,
         "slowest_s": round(slowest[0], 3),
         "slowest": slowest[1],
-        "grown_mb": peak // 1024,
+        "grown_mb": (peak_kb() - before) // 1024,
     }
 
 

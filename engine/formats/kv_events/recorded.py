@@ -25,9 +25,9 @@ LINES_NAMED = 64
 
 
 def is_recorded_stream(source: Source) -> bool:
-    """JSON lines whose first one has a number and a payload."""
-    head = source.bytes(0, HEAD_BYTES).lstrip()
-    return head.startswith(b"{") and b'"payload_b64"' in head and b'"seq"' in head
+    """JSON lines with numbers and payloads; the first line may be damaged."""
+    head = source.bytes(0, HEAD_BYTES)
+    return b'"payload_b64"' in head and b'"seq"' in head
 
 
 def read_recorded_stream(source: Source, options: Options) -> Opened:

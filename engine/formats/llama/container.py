@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.formats.llama.memory import ARCHITECTURES
 from engine.formats.llama.readings import BEFORE, NOW, Era, Finder, Reading
 from engine.formats.llama.sections import U32, U64, Rules
 from engine.formats.positions import Ints
@@ -160,7 +161,7 @@ def find(
     if readings:
         now = [reading for reading in readings if not reading.old]
         return tuple(now or readings)
-    if offset == source.size and not rules.single and architecture is not None:
+    if offset == source.size and not rules.single and architecture not in ARCHITECTURES:
         return ()  # a model without a cache (an encoder) writes nothing here
     raise finder.failure(offset)
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.hostile import CASES
+
 ROOT = Path(__file__).parents[3]
 IN_CI, LONG, A_CHILD = 1_500, 100_000, 5_000
 
@@ -49,3 +51,12 @@ def test_every_mutant_ends_in_a_report(long_profile: bool) -> None:
     # the damage is of many kinds, and some of it can't be seen
     assert len(verdicts) >= 8
     assert verdicts["ok"] > 0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of a child are Linux's")
+@pytest.mark.parametrize("name", CASES)
+def test_files_that_are_made_to_cost(name: str) -> None:
+    command = [sys.executable, "-W", "error", "-m", "tests.helpers.hostile", name]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{name}: {done.returncode} {done.stderr[-2000:]}"
+    assert isinstance(json.loads(done.stdout), str)

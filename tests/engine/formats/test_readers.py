@@ -66,6 +66,7 @@ def test_pickles_are_refused_and_not_run(tmp_path: Path) -> None:
     ("data", "verdict", "words"),
     [
         (b"", "truncated", "empty"),
+        (b"qs", "truncated", "magic"),
         (b"GGUF\x03\x00\x00\x00", "unreadable", "GGUF"),
         (b"\x93NUMPY\x01\x00", "unreadable", "NumPy"),
         (b"hello, world\n", "unreadable", "known format"),

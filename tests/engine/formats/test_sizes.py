@@ -26,7 +26,8 @@ began, used = time.perf_counter(), time.process_time()
 opened = open_file(sys.argv[1])
 took = time.perf_counter() - began
 used = time.process_time() - used
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+status = open('/proc/self/status').read()
+peak = int(status.split('VmHWM:')[1].split()[0]) * 1024  # of this program, not of its parent
 report = opened.report.to_json()
 print(json.dumps({"took_s": took, "cpu_s": used, "grown_mb": (rss() - before) / 2**20,
     "peak_mb": (peak - before) / 2**20, "verdict": report["verdict"],
