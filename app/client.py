@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
@@ -29,6 +30,9 @@ DELIVERY_BUDGET_NS = 4_000_000
 
 SWITCH_INTERVAL_S = 0.001
 """How long the engine's thread may hold the interpreter while the window wants it."""
+
+NEWEST = 200
+"""Records of a recorded session that are searched for its stages."""
 
 MERGED = (Snapshot, StagesChanged, FeedChanged, FaultsChanged, Progress)
 """Of these only the newest that waits is handed on."""
@@ -67,7 +71,8 @@ class Client(QObject):
         self.snapshot: Snapshot | None = None
         self.first_snapshot: Snapshot | None = None
         """The state before the first record of the session."""
-        self.records: list[Record] = []
+        self.records: Sequence[Record] = []
+        """All of them; those of a capture are read when they are looked at."""
         self.session: SessionOpened | None = None
         self.stages: StagesChanged | None = None
         self.feed = FeedChanged((), False, 1)
@@ -114,7 +119,8 @@ class Client(QObject):
         """End the session and forget what was heard of it."""
         self.stop()
         self._waiting.clear()
-        self.snapshot, self.records, self.session, self.stages = None, [], None, None
+        self._forget_records()
+        self.snapshot, self.session, self.stages = None, None, None
         self.scenario = self.foreign = None
         self.feed, self.faults, self.offline = FeedChanged((), False, 1), FaultsChanged(()), False
         self.show(None)
@@ -144,21 +150,33 @@ class Client(QObject):
 
     # what is not a session ----------------------------------------------------------------
 
-    def adopt(self, snapshot: Snapshot, records: list[Record], name: str) -> None:
-        """Show a recorded session: its records can be travelled, nothing can be run."""
+    def adopt(self, snapshot: Snapshot, records: Sequence[Record], name: str) -> None:
+        """Show a recorded session: its records can be travelled, nothing can be run.
+
+        Records of a capture stay in the file until they are looked at.
+        """
         owners = tuple((view.name, view.unit) for view in snapshot.owners)
-        stages = next((r.stages for r in reversed(records) if r.stages), ())
+        stages = next((r.stages for r in reversed(records[-NEWEST:]) if r.stages), ())
         names = tuple(dict.fromkeys((view.name, view.kind) for view in stages))
         self.offline, self.foreign = True, None
         self._waiting.clear()
         self._hand_on(0, SessionOpened(name, snapshot.backend, names, owners, ()))
         # panels read `records` themselves: 100,000 signals would take seconds
-        self.records = list(records[:-1])
+        self.records = records
         for record in records[-1:]:
-            self._hand_on(0, record)
+            self.record_added.emit(record)
+            self.heard.emit(record)
+            self.answered.emit(0, record)
         self._hand_on(0, snapshot)
         if stages:
             self._hand_on(0, StagesChanged(snapshot.txn, stages))
+
+    def _forget_records(self) -> None:
+        """An empty list in place of what was heard; a capture's file is closed."""
+        close = getattr(self.records, "close", None)
+        self.records = []
+        if close is not None:
+            close()
 
     def adopt_foreign(self, reports: list[dict[str, Any]]) -> None:
         """Show another engine's state: what `check --json` says of one or more files."""
@@ -219,6 +237,7 @@ class Client(QObject):
                 self.snapshot = body
                 self.snapshot_changed.emit(body)
             case Record():
+                assert isinstance(self.records, list)
                 self.records.append(body)
                 self.record_added.emit(body)
             case StagesChanged():
@@ -231,7 +250,8 @@ class Client(QObject):
                 self.faults = body
                 self.faults_changed.emit(body)
             case SessionOpened():
-                self.session, self.records, self.stages = body, [], None
+                self._forget_records()
+                self.session, self.stages = body, None
                 self.first_snapshot = None
                 self.offline = self.offline and ticket == 0
                 self.show(None)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,32 +14,23 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
 from engine.errors import EngineError
-from engine.snapshot import Record
 
 if TYPE_CHECKING:
-    from engine.capture import Capture
-
-TURN_NS = 5_000_000
-"""Time one turn of the event loop may spend on reading a capture."""
-
-
-MOST_RECORDS = 20_000
-"""Of a longer capture the newest events are shown."""
+    from engine.capture_records import CaptureRecords
 
 
 class CaptureReader(QObject):
-    """Reads a capture in turns of the event loop, so that the window stays usable."""
+    """Opens a capture: its head at once, the columns of its journal in turns of the event loop."""
 
     progressed = Signal(int, int)
     finished = Signal(object, object)
-    """(Capture, list of records)."""
+    """(Capture, `CaptureRecords`, which read the file when they are looked at)."""
     failed = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._capture: Capture | None = None
-        self._rows: Iterator[Record] | None = None
-        self._records: list[Record] = []
+        self._records: CaptureRecords | None = None
+        self._steps: Iterator[int] | None = None
         self._timer = QTimer(self)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._turn)
@@ -48,44 +38,41 @@ class CaptureReader(QObject):
     def start(self, path: str) -> None:
         """Begin to read; a reading in progress is given up."""
         from engine.capture import Capture
+        from engine.capture_records import CaptureRecords
 
         self.cancel()
         try:
-            self._capture = Capture(path)
+            self._records = CaptureRecords(Capture(path))
         except (EngineError, OSError) as error:
             self.failed.emit(str(error))
             return
-        first = max(0, len(self._capture) - MOST_RECORDS)
-        self._rows, self._records = self._capture.records(first), []
+        self._steps = self._records.read_columns()
         self._timer.start()
 
     def cancel(self) -> None:
         """Give up; nothing is told."""
         self._timer.stop()
-        if self._capture is not None:
-            self._capture.close()
-        self._capture, self._rows = None, None
+        if self._records is not None:
+            self._records.close()
+        self._records, self._steps = None, None
 
     def _turn(self) -> None:
-        capture, rows = self._capture, self._rows
-        if capture is None or rows is None:
+        records, steps = self._records, self._steps
+        if records is None or steps is None:
             self._timer.stop()
             return
-        end = time.perf_counter_ns() + TURN_NS
         try:
-            while time.perf_counter_ns() < end:
-                record = next(rows, None)
-                if record is None:
-                    self._timer.stop()
-                    self._capture = self._rows = None
-                    self.finished.emit(capture, self._records)
-                    return
-                self._records.append(record)
+            done = next(steps, None)
         except (EngineError, OSError) as error:
             self.cancel()
             self.failed.emit(str(error))
             return
-        self.progressed.emit(len(self._records), min(MOST_RECORDS, len(capture)))
+        if done is not None:
+            self.progressed.emit(done, len(records))
+            return
+        self._timer.stop()
+        self._records = self._steps = None
+        self.finished.emit(records.capture, records)
 
 
 class ChildCommand(QObject):

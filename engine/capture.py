@@ -12,12 +12,15 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from engine.capture_rows import (
     COLUMNS,
@@ -37,7 +40,14 @@ from engine.snapshot import Digests, OwnerView, Record, SequenceView, Snapshot
 __all__ = ["Capture", "CaptureWriter", "Line", "is_capture", "snapshot_after"]
 
 _PAGE: Final = 256
-_NONSENSE: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+_NONSENSE: Final = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+    DeprecationWarning,
+)
 _DAMAGE: Final = (sqlite3.Error, OverflowError, UnicodeDecodeError)
 """What reading a damaged database raises; its message itself may hold bytes that are no text."""
 
@@ -128,6 +138,33 @@ class Capture:
             for line in lines:
                 check_types(asdict(line))
         return lines
+
+    def number_columns(
+        self, expressions: Sequence[str], start: int, stop: int
+    ) -> npt.NDArray[np.int64]:
+        """[expressions, stop - start] integers of a half-open range of indexes.
+
+        SQLite joins each column to one text, which NumPy reads; twenty times as fast as a Python
+        object a value.
+
+        Args:
+            expressions: columns of `records`, or SQL over them; never from outside the program.
+        """
+        joined = ", ".join(f"group_concat({e})" for e in ("row", *expressions))
+        query = f"SELECT {joined} FROM (SELECT * FROM records WHERE row > ? AND row <= ?)"
+        (texts,) = self._all(query, start, stop)
+        with self._decoding(f"a row after {start}"), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            columns = [np.fromstring(text or "", np.int64, sep=",") for text in texts]
+            if not np.array_equal(columns[0], np.arange(start + 1, stop + 1)):
+                raise ValueError("rows are missing")
+            return np.stack(columns[1:])
+
+    def word_columns(self, names: Sequence[str], start: int, stop: int) -> list[tuple[str, ...]]:
+        """The same for columns of text, one tuple a column."""
+        query = f"SELECT {', '.join(names)} FROM records WHERE row > ? AND row <= ? ORDER BY row"
+        rows = self._all(query, start, stop)
+        return list(zip(*rows, strict=True)) if rows else [()] * len(names)
 
     def record(self, index: int) -> Record:
         """The record at `index` (negative: from the end)."""

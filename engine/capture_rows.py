@@ -35,7 +35,8 @@ CREATE TABLE records (
   wall_ns INTEGER NOT NULL, public_bank INTEGER NOT NULL, flips INTEGER NOT NULL,
   stage TEXT NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL, expected INTEGER, given INTEGER,
   nearest INTEGER, bad_value TEXT NOT NULL, written_first INTEGER, written_last INTEGER,
-  cells_written TEXT NOT NULL, stage_layout INTEGER NOT NULL, stage_ns TEXT NOT NULL,
+  cells_written TEXT NOT NULL, lowest_cell INTEGER NOT NULL, cells_end INTEGER NOT NULL,
+  stage_layout INTEGER NOT NULL, stage_ns TEXT NOT NULL,
   stage_marks TEXT NOT NULL, digests_before TEXT, digests_after TEXT NOT NULL,
   keyframe INTEGER NOT NULL, sequences TEXT NOT NULL);
 CREATE INDEX records_by_outcome ON records (outcome);
@@ -74,6 +75,8 @@ COLUMNS: Final = (
     "written_first",
     "written_last",
     "cells_written",
+    "lowest_cell",
+    "cells_end",
     "stage_layout",
     "stage_ns",
     "stage_marks",
@@ -281,6 +284,8 @@ class RowWriter:
             *(record.duration_ns, record.wall_ns, record.public_bank, record.flips),
             *(record.stage, record.kind, record.reason, *map(_fit, _numbers(record))),
             *(record.bad_value, first, last, dump(record.cells_written)),
+            min((cell for cell, _ in record.cells_written), default=0),
+            max((cell + n for cell, n in record.cells_written), default=0),
             *(layout, times, marks, None if before == previous else before, after),
             *(self._keyframe, sequences),
         )

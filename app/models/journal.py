@@ -92,6 +92,16 @@ class Journal:
                 journal.vocabulary[name] = {word: code for code, word in enumerate(words[name])}
         return journal
 
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> Journal:
+        """A journal that has yet to catch up; of a capture a whole one, its columns are there."""
+        columns = getattr(records, "columns", None)
+        if columns is not None:
+            return cls.of_columns(records, *columns())
+        journal = cls()
+        journal.records = records
+        return journal
+
     def __len__(self) -> int:
         return self._length
 

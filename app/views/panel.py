@@ -144,8 +144,7 @@ class Panel(QWidget):
         """The journal of the session, which all panels share; read on in steps when it is long."""
         journal = _JOURNALS.get(self.client)
         if journal is None or journal.records is not self.client.records:
-            journal = _JOURNALS[self.client] = Journal()
-            journal.records = self.client.records
+            journal = _JOURNALS[self.client] = Journal.of(self.client.records)
         journal.catch_up(STEP)
         if journal.n_behind:
             self.refresh()

@@ -182,9 +182,13 @@ class FileCommands:
     def capture_read(self, capture, records) -> None:
         """Show a capture: its records can be travelled, nothing can be run."""
         self.end_opening()
-        snapshot = capture.snapshot_at(len(capture) - 1) if len(capture) else capture.start
-        self.client.adopt(snapshot, records, str(capture.path))
-        capture.close()
+        try:
+            snapshot = capture.snapshot_at(len(capture) - 1) if len(capture) else capture.start
+            self.client.adopt(snapshot, records, str(capture.path))
+        except (EngineError, OSError) as error:
+            self.client.close()
+            self.error_bar.add(str(error))
+            return
         self.show_session()
         self.update_actions()
 

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QWidget
 from app.models.goto import Target
 from app.models.selection import Selection
 from app.views.drawing import Drawing
-from engine.snapshot import Record
 
 
 class GoCommands:
@@ -100,18 +99,20 @@ class GoCommands:
 
     def go_to_last_good(self) -> None:
         """The last event that went through, at or before the one shown."""
-        self._show_nearest(range(self.shown_index, -1, -1), lambda r: r.outcome == "ok", "good")
+        self._show_nearest(range(self.shown_index, -1, -1), ("ok",), "good")
 
     def step_problem(self, step: int) -> None:
         """The next or previous event that was refused or failed."""
         end = len(self.client.records) if step > 0 else -1
         places = range(self.shown_index + step, end, step)
-        self._show_nearest(places, lambda r: r.outcome in ("rejected", "failed"), "problem")
+        self._show_nearest(places, ("rejected", "failed"), "problem")
 
-    def _show_nearest(self, places, fits, what: str) -> None:
-        records: list[Record] = self.client.records
+    def _show_nearest(self, places, outcomes: tuple[str, ...], what: str) -> None:
+        records = self.client.records
+        # a capture knows every outcome without reading the row
+        outcome = getattr(records, "outcome", None) or (lambda at: records[at].outcome)
         for at in places:
-            if fits(records[at]):
+            if outcome(at) in outcomes:
                 self.show_index(at)
                 return
         self.status.showMessage(
