@@ -47,7 +47,7 @@ def test_every_row_is_there_and_few_were_read(window: MainWindow, path: Path, wa
     assert len(kept) == N
     journal = window.docks.panels["journal"]
     journal.flush()
-    assert len(journal.journal) == N
+    assert len(journal.journal()) == N
     assert len(kept._pages) * 64 < N / 2
     assert window.client.offline
 
@@ -96,4 +96,4 @@ def test_a_damaged_capture_is_said_and_leaves_nothing_open(
     window.open_path(str(path))
     wait(lambda: not window.is_opening, what="opening")
     assert window.client.session is None
-    assert "damaged capture" in window.error_bar.words
+    assert "damaged capture" in window.error_bar.whole()
