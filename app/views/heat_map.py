@@ -98,7 +98,10 @@ class HeatMap(QWidget):
         room = max(1, (self.height() - 60) // self.fontMetrics().height())
         step = max(1, -(-len(self.names) // room))
         ticks = [(row + 0.5, self.names[row]) for row in range(0, len(self.names), step)]
-        self.plot.getAxis("left").setTicks([ticks] if self.names else None)
+        left = self.plot.getAxis("left")
+        left.setTicks([ticks] if self.names else None)
+        widest = max((self.fontMetrics().horizontalAdvance(name) for _, name in ticks), default=0)
+        left.setWidth(widest + 24 if self.names else None)
 
     def showEvent(self, event) -> None:
         super().showEvent(event)
