@@ -134,6 +134,19 @@ def total_bytes(state: State) -> int:
     return 2 * sum(view.n_bytes for view in state.owners)
 
 
+def summary(state: State) -> str:
+    """One line over the owners: how many, their bytes, and the saved slots."""
+    out = text.plural(len(state.owners) or len(state.digests), "owner")
+    if state.owners:
+        out += f", {text.size(total_bytes(state))} in both banks"
+    if state.slots:
+        saved = ", ".join(
+            f"{slot.name} ({text.span(slot.start, slot.stop)})" for slot in state.slots
+        )
+        out += f"; saved: {saved}"
+    return out
+
+
 def part_table(view: SequenceView, units: Mapping[str, str]) -> Table:
     """Main run, groups, tail, index and recurrent state side by side.
 

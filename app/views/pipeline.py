@@ -23,7 +23,7 @@ from engine.commands import ArmFault, ClearFaults
 from engine.events import FaultsChanged, SessionOpened
 from engine.terms import FailKind
 
-GAP, GROUP_GAP, LINE_GAP, TITLE = 4, 12, 4, 15
+GAP, GROUP_GAP, LINE_GAP = 4, 12, 4
 GLYPHS = {"failed": "cross", "done": "tick", "running": "triangle", "warning": "warning"}
 CHOICES = (("once", "Next time"), ("always", "Always"), ("nth", "On the third time"))
 NTH = 3
@@ -97,7 +97,8 @@ class PipelineView(QWidget):
         self.placed, self.titles = [], []
         x, y, row = 0, 0, 0
         room = max(self.width(), 160)
-        line = TITLE + 2 * self.fontMetrics().height() + 5
+        title = self.fontMetrics().height() + 1
+        line = title + 2 * self.fontMetrics().height() + 5
         for group in self.pipeline.groups:
             sizes = [self._chip_size(chip) for chip in group.chips]
             total = sum(size.width() for size in sizes) + GAP * (len(sizes) - 1)
@@ -108,11 +109,11 @@ class PipelineView(QWidget):
             for chip, size in zip(group.chips, sizes, strict=True):
                 if x > title_at[0] and x + size.width() > room:
                     x, y, row = 0, y + line + LINE_GAP, row + 1
-                self.placed.append(Placed(chip, QRect(QPoint(x, y + TITLE), size), row))
+                self.placed.append(Placed(chip, QRect(QPoint(x, y + title), size), row))
                 x += size.width() + GAP
                 widest = max(widest, x)
             title_width = max(total, 40)
-            self.titles.append((QRect(*title_at, min(title_width, room), TITLE), group.title))
+            self.titles.append((QRect(*title_at, min(title_width, room), title), group.title))
             x = max(x, title_at[0] + self.fontMetrics().horizontalAdvance(group.title))
             x += GROUP_GAP
         bottom = max((item.rect.bottom() for item in self.placed), default=line)

@@ -165,6 +165,7 @@ class TableView(QTableView):
         column, normal = source.columns[number], self.fontMetrics()
         font = self.table.font_of(column.mono, False)
         metrics = normal if font is None else QFontMetrics(font)
+        gap = metrics.horizontalAdvance(EN_SPACE) if column.align == "right" else 0
         wanted = max(
             normal.horizontalAdvance(column.title) + 8,
             column.width * metrics.horizontalAdvance("0"),
@@ -172,10 +173,10 @@ class TableView(QTableView):
         for cell in cells:
             width = metrics.horizontalAdvance(cell.text) + (18 if cell.glyph else 0)
             wanted = max(wanted, width + (width // 12 if cell.bold else 0))
-        return int(min(wanted + 14, 360))
+        return int(min(wanted + gap + 14, 360))
 
     def _section_resized(self, number: int, old: int, new: int) -> None:
-        if not self._fitting:
+        if not self._fitting and number < self.horizontalHeader().count() - 1:
             self._by_hand.add(number)
 
     # keys, copy, menu -------------------------------------------------------------------------

@@ -102,6 +102,12 @@ def test_empty_sequence_is_sound_and_has_nothing():
     assert reach.sound
 
 
+def test_summary_names_owners_bytes_and_saved_slots():
+    assert banks.summary(live(sequence())) == "13 owners, 6.4 MiB in both banks; saved: a (0 – 15)"
+    past = state_of(sessions.snapshot(sequence()), sessions.record(2, 4, 8), 9)
+    assert banks.summary(past) == "13 owners"
+
+
 def test_bytes_are_of_both_banks():
     state = live(sequence())
     assert banks.total_bytes(state) == 2 * sum(view.n_bytes for view in state.owners)
