@@ -8,10 +8,10 @@ from engine.formats.report import Code, Finding, Report
 from engine.formats.source import Source
 
 CONVERT = (
-    "a pickle is not opened, since loading one runs code from the file; in your own process save "
-    "the tensors instead: safetensors.torch.save_file({name: tensor for i, layer in "
-    "enumerate(cache.layers) for name, tensor in ((f'layers.{i}.keys', layer.keys.contiguous()), "
-    "(f'layers.{i}.values', layer.values.contiguous()))}, 'cache.safetensors')"
+    "a pickle is not opened, since loading one runs code from the file; in your own process, where "
+    "the cache is in memory, save its tensors with safetensors.torch.save_file: layers.N.keys and "
+    "layers.N.values for each layer N, and in the metadata layers.N.class and "
+    "layers.N.cumulative_length (resources/exporters/transformers_cache.py does it)"
 )
 OTHERS = (
     # first bytes, what it is

@@ -8,6 +8,7 @@ and the length fields of a layer may stand in the metadata (`layers.3.class`,
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -118,6 +119,7 @@ def read_transformers_cache(source: Source, archive: Archive, options: Options) 
     parts = row_tensors(archive)
     add_fields(source, archive, parts)
     layers = [build_layer(number, parts[number]) for number in sorted(parts)]
+    windows = unnamed_windows(layers, ordered_parts(parts))
     judged = judge(source, layers, options)
     findings = list(judged.findings)
     stop = max(archive.stop, archive.payload)
@@ -131,6 +133,11 @@ def read_transformers_cache(source: Source, archive: Archive, options: Options) 
     ]
     if guessed:
         remarks.append("layers without a class in the file are read by their length fields")
+    if windows:
+        remarks.append(
+            f"layers {', '.join(windows[:12])} hold fewer rows than later ones, as sliding windows "
+            "do; without their class and length their positions are not known"
+        )
     known: tuple[tuple[str, Any], ...] = (("layers", len(layers)), ("remarks", remarks))
     report = Report(
         file=str(source.path),
@@ -210,6 +217,26 @@ def build_layer(number: int, parts: Parts) -> Layer:
     if not layer.empty:
         place(layer, kind, parts.fields)
     return layer
+
+
+def unnamed_windows(layers: list[Layer], parts: list[Parts]) -> list[str]:
+    """Names of layers without a class or length that can only be windows; they are unproved.
+
+    A pass that failed leaves the early layers ahead, never behind. So where an earlier layer holds
+    fewer rows than a later one, the layers with fewer rows are no torn ones.
+    """
+    own = [
+        layer
+        for layer, part in zip(layers, parts, strict=True)
+        if not (part.kind or part.fields) and layer.keys and not layer.problems
+    ]
+    if not any(before.rows < after.rows for before, after in itertools.pairwise(own)):
+        return []
+    most = max(layer.rows for layer in own)
+    windows = [layer for layer in own if layer.rows < most]
+    for layer in windows:
+        layer.role, layer.unproved, layer.held = "attention-swa", True, []
+    return [layer.name for layer in windows]
 
 
 def guessed_kind(parts: Parts) -> str:

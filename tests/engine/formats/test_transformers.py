@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.formats import Options, Report, read_source
+from engine.formats import Options, Report, open_file, read_source
 from engine.formats.source import Source
 from tests.helpers.prompt_files import archive, rows
 
@@ -128,3 +128,28 @@ def test_model_weights_are_no_cache() -> None:
     tensors = {"model.layers.0.self_attn.k_proj.weight": rows(4)[0, 0]}
     report = read(archive(tensors, {"format": "pt"}))
     assert (report.verdict, report.format) == ("unreadable", None)
+
+
+def test_shorter_layers_before_longer_ones_are_windows_and_unproved() -> None:
+    report = read(archive(cache([7, 7, 14, 7]), {}))
+    assert codes(report) == []
+    assert report.unproved == ("layer.0", "layer.1", "layer.3")
+    assert report.sequences[0].run == (0, 14)
+    assert any("windows" in remark for remark in report.fact("remarks"))
+
+
+SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "transformers"
+
+
+@pytest.mark.parametrize(
+    ("name", "window"),
+    [("dynamic-exported", (7, 14)), ("static-exported", (6, 14)), ("dynamic-bare", None)],
+)
+def test_caches_that_transformers_made(name: str, window: tuple[int, int] | None) -> None:
+    """14 tokens, window 8: dynamic layers keep 7 rows, static ones 8, rolled into order."""
+    with open_file(SAMPLES / f"{name}.safetensors") as opened:
+        report = opened.report
+    assert report.verdict == "ok"
+    parts = report.sequences[0].parts
+    assert [part.run for part in parts] == [window] * 5 + [(0, 14)]
+    assert len(report.unproved) == (0 if window else 5)
