@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.models import text
+from app.models import definitions, text
+from app.models.definitions import OWNERS
 from app.models.faults import proof, result_line
 from app.models.journal import Journal
 from app.models.provenance import Step, history_of_cell, lineage, token_of
@@ -220,6 +221,8 @@ def _owner_nodes(state: State, owner: str) -> list[Node]:
     view = next((item for item in state.owners if item.name == owner), None)
     value = dict(state.digests).get(owner)
     facts = [_fact("owner", owner)]
+    if owner in OWNERS:
+        facts.append(_fact("keeps", OWNERS[owner]))
     if value:
         facts.append(_fact("public digest", text.digest(value), value, value))
     if view is not None:
@@ -245,6 +248,7 @@ def _stage_nodes(stages: tuple[StageView, ...], name: str) -> list[Node]:
         return [Node("Stage", children=(_fact("stage", f"{name}, not in this plan"),))]
     facts = [
         _fact("stage", stage.name),
+        _fact("does", definitions.of_stage(stage.name) or "not described"),
         _fact("state", stage.state),
         _fact("time", text.duration(stage.time_ns)),
         _fact("reads", ", ".join(stage.reads) or "nothing kept"),

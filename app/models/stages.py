@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from app.models import text
+from app.models import definitions, text
 from app.models.table import Cell, Column, Jump, Row, Table
 from engine.snapshot import Record, StageView
 
@@ -124,6 +124,8 @@ def _chip(stage: StageView, title: str) -> Chip:
 
 def _tip(stage: StageView, word: str) -> str:
     out = [f"{stage.name}: {word}"]
+    if said := definitions.of_stage(stage.name):
+        out.append(said)
     if stage.fail_kind:
         out.append(f"failed with {stage.fail_kind}{': ' + stage.detail if stage.detail else ''}")
     if stage.time_ns:

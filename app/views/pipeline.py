@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeySequence, QPainter, QPen
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QKeySequence, QPainter, QPen
 from PySide6.QtWidgets import QMenu, QScrollArea, QToolTip, QWidget
 
 from app import glyphs, theme
@@ -79,7 +79,11 @@ class PipelineView(QWidget):
         item = self.chip(self.current)
         armed = f", armed {', '.join(item.chip.armed)}" if item and item.chip.armed else ""
         words = f"stage {item.chip.name}, {item.chip.second}{armed}" if item else ""
-        self.setAccessibleDescription(words or self.pipeline.banner)
+        words = words or self.pipeline.banner
+        if words != self.accessibleDescription():
+            self.setAccessibleDescription(words)
+            event = QAccessibleEvent(self, QAccessible.Event.DescriptionChanged)
+            QAccessible.updateAccessibility(event)
 
     # layout -----------------------------------------------------------------------------------
 

@@ -207,6 +207,13 @@ class TableView(QTableView):
             with open(path, "w", encoding="utf-8", newline="") as file:
                 file.write(tables.to_csv(self.table.source))
 
+    def copy_picture(self) -> None:
+        """Put a picture of the panel that the table is in on the clipboard."""
+        panel = self.parentWidget()
+        while panel is not None and not hasattr(panel, "rebuild"):
+            panel = panel.parentWidget()
+        QGuiApplication.clipboard().setPixmap((panel or self).grab())
+
     def event(self, event) -> bool:
         if event.type() == QEvent.Type.ShortcutOverride and _is_copy(event):
             event.accept()
@@ -263,6 +270,7 @@ class TableView(QTableView):
             (self.tr("Copy as JSON"), self.copy_json, QKeySequence("Ctrl+Shift+C")),
             (self.tr("Copy all as CSV"), self.copy_csv, None),
             (self.tr("Save as CSV..."), self.save_csv, None),
+            (self.tr("Copy picture of this panel"), self.copy_picture, None),
         )
         for words, slot, key in entries:
             action = QAction(words, menu)

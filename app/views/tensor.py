@@ -31,6 +31,8 @@ class TensorPanel(Panel):
 
     def build(self) -> None:
         self.slices: dict[str, ArraySlice] = {}
+        self.old = False
+        """True once a newer state came than the one that was read."""
         self.shown_matrix: tensor.Matrix | None = None
         self.limits = tensor.Limits(0.0, 1.0)
         self.array = named(QComboBox(), self.tr("Array"), self.tr("Owner, layer and part"))
@@ -95,9 +97,9 @@ class TensorPanel(Panel):
             self.refresh()
 
     def show_snapshot(self, snapshot) -> None:
-        """A new state makes what is shown old; it is read again when the panel can be seen."""
-        if self.isVisible() and self.slices:
-            self.ask()
+        """A new state makes what is shown old; it is read again when the panel is redrawn."""
+        self.old = True
+        self.refresh()
 
     def _is_mine(self, body) -> bool:
         return bool((body.owner, body.layer, body.part) == self.array.currentData())
@@ -107,6 +109,7 @@ class TensorPanel(Panel):
         chosen = self.array.currentData()
         if chosen is None:
             return
+        self.old = False
         view = self.bank.currentData()
         banks = ("public", "private") if view == "difference" else (view,)
         self.slices = {bank: old for bank, old in self.slices.items() if self._is_mine(old)}
@@ -136,7 +139,7 @@ class TensorPanel(Panel):
             self.slices.clear()
             tensors = [n for n, (owner, _, _) in enumerate(arrays) if owner != "history"]
             self.array.setCurrentIndex(tensors[0] if tensors else self.array.count() - 1)
-        if not self.slices and arrays and self.isVisible() and self.client.snapshot is not None:
+        if (self.old or not self.slices) and arrays and self.client.snapshot is not None:
             self.ask()
         self._draw()
 
