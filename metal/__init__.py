@@ -61,7 +61,7 @@ def run(name: str, *arrays: Any, backend: str, **parameters: int) -> Any:
     if name not in KERNELS:
         raise ValueError(f"kernel: expected one of {', '.join(KERNELS)}, given {name}")
     kernel = KERNELS[name]
-    if backend not in available():
+    if backend not in ("cpu", loader.accelerator()) and backend not in available():
         raise ValueError(f"backend: expected one of {', '.join(available())}, given {backend}")
     plan = kernel.plan(*arrays, **parameters)
     _check_types(kernel, plan)

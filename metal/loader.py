@@ -47,8 +47,8 @@ def run(kernel: Kernel, plan: Launch, target: str) -> tuple[mx.array, ...]:
     if not all(plan.grid):
         pairs = zip(plan.shapes, dtypes, strict=True)
         return tuple(mx.zeros(shape, dtype) for shape, dtype in pairs)
-    inputs = [_filled(mx.array(array)) for array in plan.inputs]
-    inputs.append(mx.array(plan.params, mx.int32))
+    inputs = [_filled(array) for array in plan.inputs]
+    inputs.append(_integers(plan.params))
     element = None if plan.element is None else inputs[plan.element].dtype
     small = tuple(target == "metal" and array.size < CONSTANT_BELOW for array in inputs)
     outputs = _built(kernel.name, target, element, small)(
@@ -73,11 +73,19 @@ def _dtypes(plan: Launch) -> list[mx.Dtype]:
     return made
 
 
-def _filled(array: mx.array) -> mx.array:
+def _filled(array: Any) -> mx.array:
     """An empty input as one zero element of the same number of axes: a text never reads it."""
-    return array if array.size else mx.zeros((1,) * array.ndim, array.dtype)
+    made = array if isinstance(array, mx.array) else mx.array(array)
+    return made if made.size else mx.zeros((1,) * made.ndim, made.dtype)
 
 
+@functools.lru_cache(maxsize=1024)
+def _integers(params: tuple[int, ...]) -> mx.array:
+    """Parameters on the device. Made from host values, so evaluated, so fit for any thread."""
+    return mx.array(params, mx.int32)
+
+
+@functools.lru_cache(maxsize=1024)
 def block_of(grid: tuple[int, int, int]) -> tuple[int, int, int]:
     """Threads of a block along each axis: powers of two, `BLOCK` together at most.
 

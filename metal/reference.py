@@ -15,6 +15,9 @@ import numpy as np
 
 from metal.status import NonFinite, StatusBit
 
+TYPES = """bool_ uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 bfloat16 float32 float64
+complex64"""
+NAMES: dict[mx.Dtype, str] = {getattr(mx, name): name.strip("_") for name in TYPES.split()}
 GOLDEN = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
@@ -23,7 +26,7 @@ MIX_2 = 0x94D049BB133111EB
 def dtype_name(array: Any) -> str:
     """Name of an MLX or NumPy array's data type, such as `bfloat16`."""
     if isinstance(array, mx.array):
-        return str(array.dtype).rsplit(".", 1)[-1]
+        return NAMES[array.dtype]
     return str(array.dtype.name)
 
 

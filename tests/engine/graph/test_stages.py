@@ -21,10 +21,12 @@ def finite(step: Step, names: tuple[str, ...]) -> list[str]:
     return [n for n in names if not bool(mx.all(mx.isfinite(step.values[n])))]
 
 
-def poisoned(value: mx.array, place: int) -> mx.array:
-    """The value with one NaN."""
+def poisoned(step: Step, name: str, place: int) -> mx.array:
+    """The value with one NaN, at or after the chunk's first row (rows before it are padding)."""
+    value = step.values[name]
     flat = np.array(value.astype(mx.float32)).reshape(-1)
-    flat[place % flat.size] = np.nan
+    lead = step.lead if value.shape[0] == step.n_rows else 0
+    flat[(lead * (flat.size // value.shape[0]) + place) % flat.size] = np.nan
     return mx.array(flat.reshape(value.shape)).astype(value.dtype)
 
 
@@ -71,10 +73,10 @@ def test_a_poisoned_value_is_found_at_its_stage_and_not_before(name: str, consum
         wrong: list[str] = []
         for stage in runner.stages:
             if stage is target and stage.poison_before:
-                step.values[stage.poison] = poisoned(step.values[stage.poison], 7 * number)
+                step.values[stage.poison] = poisoned(step, stage.poison, 7 * number)
             stage.run(step)
             if stage is target and not stage.poison_before:
-                step.values[stage.poison] = poisoned(step.values[stage.poison], 7 * number)
+                step.values[stage.poison] = poisoned(step, stage.poison, 7 * number)
             if finite(step, stage.floats):
                 wrong.append(stage.name)
                 break
