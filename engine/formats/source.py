@@ -22,6 +22,7 @@ from engine.errors import Unreadable
 
 SMALL = 4 << 20
 MAX_EXTENTS = 65_536
+FAULT_AROUND = 2 << 20
 
 
 class Damaged(Exception):
@@ -109,11 +110,14 @@ class Source:
         return after == 0 or self.extents[after - 1][1] <= offset
 
     def release(self, offset: int, count: int) -> None:
-        """Drop the mapped pages of a range from memory; they can be read again."""
+        """Drop the mapped pages of a range from memory; they can be read again.
+
+        A fault maps pages around it, too, so the range begins somewhat earlier.
+        """
         if not isinstance(self.data, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
             return
         page = mmap.PAGESIZE
-        start = offset // page * page
+        start = max(0, offset - FAULT_AROUND) // page * page
         length = min(offset + count, self.size) - start
         if length > 0:
             self.data.madvise(mmap.MADV_DONTNEED, start, length)
