@@ -176,37 +176,3 @@ def test_status_reference_stays_in_the_graph():
         mx.eval = kept
     assert calls == []
     assert word.item() == 0
-
-
-# arguments ---------------------------------------------------------------------------------------
-
-
-def test_unknown_names_are_refused_with_what_was_expected():
-    with pytest.raises(ValueError, match="kernel: expected one of group_status"):
-        metal.run("nothing", backend="cpu")
-    with pytest.raises(ValueError, match="backend: expected one of"):
-        metal.run("linear", mx.zeros((1, 1)), mx.zeros((1, 1)), backend="tpu")
-
-
-@pytest.mark.parametrize(
-    ("name", "arrays", "params", "words"),
-    [
-        ("linear", ((2, 3), (4, 5)), {}, "depth of weight: expected 3, given 4"),
-        ("pool_groups", ((4, 2),), {"group_size": 0}, "group_size: expected 1 to"),
-        ("append_rows", ((4, 2), (2, 2)), {"at": 3}, "rows: expected within 0..4"),
-        ("append_rows", ((4, 2), (2, 3)), {"at": 0}, "shape of a row"),
-        ("select_groups", ((4,),), {"topk": 1}, "axes of scores: expected 2"),
-        ("select_groups", ((4, 1),), {"topk": -1}, "topk: expected 0 to"),
-    ],
-)
-def test_arguments_that_do_not_fit_are_refused(name, arrays, params, words):
-    made = [mx.zeros(shape) for shape in arrays]
-    with pytest.raises(ValueError, match=words):
-        metal.run(name, *made, backend="cpu", **params)
-
-
-def test_wrong_types_are_refused():
-    with pytest.raises(ValueError, match="linear: expected one of float32"):
-        metal.run("linear", mx.zeros((1, 1), mx.int32), mx.zeros((1, 1), mx.int32), backend="cpu")
-    with pytest.raises(ValueError, match="type of weight: expected float32, given float16"):
-        metal.run("linear", mx.zeros((1, 1)), mx.zeros((1, 1), mx.float16), backend="cpu")
