@@ -76,7 +76,7 @@ class Bank:
         bank = cls({spec.name: spec.make(spec, layout) for spec in specs}, with_model)
         bank.history.set_value(history)
         bank.saved.join(bank.owners.values())
-        mx.eval([array for owner in bank.owners.values() for array in owner.arrays()])
+        bank.evaluate()
         return bank
 
     @property

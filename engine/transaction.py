@@ -246,6 +246,9 @@ class Transaction:
         failed = as_step_failure(record.stage.name, error)
         record.state = "failed"
         if isinstance(failed, StepFailed):
+            if failed.kind is FailKind.STATUS:
+                # the device's tables are not what the host thinks: nothing of them is used again
+                self.private.spoiled = True
             if any(r.stage.name == failed.stage and r.state == "done" for r in self.records):
                 record.state = "not reached"  # it only found out what an earlier stage did
             failed.op = failed.op or self.op.name

@@ -60,8 +60,8 @@ class Flag:
 
     stage: str
     probe: mx.array
-    names: tuple[str, ...]
-    """Values to look through, in order, when the probe is not finite."""
+    values: tuple[tuple[str, mx.array], ...]
+    """What to look through, in order, when the probe is not finite; later stages replace some."""
     step: Step
     key: int
     owner: str | None
@@ -198,8 +198,9 @@ class Worker:
         probed = (STREAMS,) if self.txn.fast and STREAMS in stage.floats else stage.floats
         for name in probed:
             names = stage.floats if name == STREAMS else (name,)
+            values = tuple((n, step.values[n]) for n in names)
             self.flags.append(
-                Flag(stage.name, probe_of(step.values[name]), names, step, piece.key, owner)
+                Flag(stage.name, probe_of(step.values[name]), values, step, piece.key, owner)
             )
         self.status += [(stage.name, word) for word in step.status]
         step.status = []
@@ -267,8 +268,8 @@ class Worker:
     def _judge_values(self, flag: Flag) -> None:
         """Look for the value that is not finite. Raises: StepFailed naming it."""
         step = flag.step
-        for name in flag.names:
-            value = step.values[name].astype(mx.float32)
+        for name, array in flag.values:
+            value = array.astype(mx.float32)
             if value.shape[0] == step.n_rows != step.n_tokens:
                 value = step.live(value)
             host = np.array(value)

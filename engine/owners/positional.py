@@ -84,6 +84,8 @@ class PositionalOwner(Owner):
         """Back to the held tables; what is not evaluated is thrown away."""
         if self._held is not None:
             self.tables, self._held = self._held, None
+            # room that was made meanwhile is gone with the tables
+            self.n_alloc = min((t.shape[0] for t in self.tables.values()), default=self.n_alloc)
 
     def arrays(self) -> list[mx.array]:
         return list(self.tables.values())
