@@ -245,7 +245,8 @@ class Worker:
     def last_fence(self) -> None:
         """The evaluation before the seal: rows to hash, and words and probes not read yet."""
         rows = self.bank.prepare()
-        if rows or self.flags or self.status or self.bank.touched.cells:
+        touched = self.bank.touched
+        if rows or self.flags or self.status or touched.cells or touched.dirty:
             self.fence("publish", *rows)
 
     def judge(self) -> None:
