@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "bankflip-session-1"
 KINDS: Final = ("start", "evict", "shift")
+MAX_SEQUENCE: Final = 2**31 - 1
 
 
 def fingerprint(model: Model | None) -> str:
@@ -153,8 +154,9 @@ def _about(path: str, metadata: dict[str, str]) -> dict[str, Any]:
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         found = about.get("format") if isinstance(about, dict) else type(about).__name__
         raise Unreadable(path, "format of the session", FORMAT, str(found)[:40])
-    for name, kind in (("keys", list), ("digests", dict), ("model", str), ("capacity", int)):
-        if not isinstance(about.get(name), kind):
+    kinds = {"keys": list, "digests": dict, "model": str, "capacity": int, "group_size": int}
+    for name, kind in kinds.items():
+        if type(about.get(name)) is not kind:
             raise Malformed(path, f"metadata {name}", kind.__name__, repr(about.get(name))[:40])
     return about
 
@@ -172,7 +174,9 @@ def load_session(engine: Engine, path: str | os.PathLike[str]) -> Record:
     about = _about(str(path), header.metadata)
     if about.get("fingerprint") != fingerprint(engine.model):
         raise Malformed(str(path), "model of the session", engine.name or "none", about["model"])
-    private = engine.pair.private_bank
+    private, size = engine.pair.private_bank, engine.pair.public_bank.history.value.group_size
+    if about["group_size"] != size:
+        raise Malformed(str(path), "group size of the session", str(size), str(about["group_size"]))
     reader = _Reader(str(path), about, header.tensors, engine)
     try:
         reader.fill(private)
@@ -193,6 +197,16 @@ def load_session(engine: Engine, path: str | os.PathLike[str]) -> Record:
     told = f"restored {len(about['keys'])} sequences and slots from {Path(path).name}"
     op_json = json.dumps({"op": "load", "file": Path(path).name})
     return replace(record, txn=engine.number, op="load", op_json=op_json, sentence=told, n_tokens=0)
+
+
+def _is_event(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 3
+        and type(value[0]) is int
+        and value[1] in KINDS
+        and type(value[2]) is int
+    )
 
 
 class _Reader:
@@ -266,6 +280,11 @@ class _Reader:
         key, start, stop = entry.get("key"), entry.get("start"), entry.get("stop")
         if type(key) not in (int, str) or type(start) is not int or type(stop) is not int:
             raise self.bad(f"entry {number}", "key, start and stop", sorted(map(str, entry)))
+        if isinstance(key, int) and not 0 <= key <= MAX_SEQUENCE:
+            raise self.bad(f"entry {number}", f"a sequence from 0 to {MAX_SEQUENCE}", key)
+        origin = entry.get("origin")
+        if origin is not None and (type(origin) is not int or abs(origin) > MAX_POSITION):
+            raise self.bad(f"origin of {key}", "a position", origin)
         if not 0 <= start <= stop <= MAX_POSITION + 1:
             raise self.bad(f"run of {key}", "0 <= start <= stop", f"{start} to {stop}")
         n = stop - start
@@ -292,9 +311,11 @@ class _Reader:
                     continue
                 slot = isinstance(entry["key"], str)
                 seq = spare if slot else entry["key"]
-                op = Append(seq, range(entry["start"], entry["stop"]))
-                wide = replace(history, window=None)
-                history = replace(apply(wide, op).history, window=now.window)
+                positions = range(entry["start"], entry["stop"])
+                if now.window is not None and len(positions) > now.window:
+                    what = f"run of {entry['key']}"
+                    raise self.bad(what, f"at most {now.window} (window)", len(positions))
+                history = apply(history, Append(seq, positions)).history
                 if slot:
                     history = apply(history, Save(seq, entry["key"])).history
                     history = apply(history, Reset(seq)).history
@@ -305,7 +326,7 @@ class _Reader:
     def _fill_key(self, bank: Bank, number: int, entry: dict[str, Any]) -> None:
         key: Key = entry["key"]
         origin = entry.get("origin")
-        bank.history.set_origin(key, origin if type(origin) is int else None)
+        bank.history.set_origin(key, origin)
         bank.changes.touch(key, 0)
         bank.changes.regrouped.add(key)
         if not bank.with_model:
@@ -333,22 +354,32 @@ class _Reader:
         vocab = self.engine.model.config.vocab_size
         if consumed and (ids.min() < 0 or ids.max() >= vocab):
             raise self.bad(f"tensor {number}.tokens", f"ids below {vocab}", int(ids.max()))
-        found, last, evicted = [], 0, 0
+        found, evicted = self._events(entry, events, consumed)
+        return Lineage(TokenLog().extended(ids), found, evicted)
+
+    def _events(
+        self, entry: dict[str, Any], events: list[Any], consumed: int
+    ) -> tuple[tuple[Event, ...], int]:
+        """Events that could have happened to this run, and how many positions they dropped."""
+        found, last, evicted, base = [], 0, 0, 0
         for event in events:
-            legal = (
-                isinstance(event, list)
-                and len(event) == 3
-                and type(event[0]) is int
-                and event[1] in KINDS
-                and type(event[2]) is int
-                and last <= event[0] <= consumed
-            )
-            if not legal:
+            if not _is_event(event) or not last <= event[0] <= consumed:
                 raise self.bad(f"lineage of {entry['key']}", "count, kind, value", event)
+            last, kind, value = event
+            live = last - evicted
+            if kind == "evict":
+                evicted += value
+                legal = 0 < value <= live
+            else:
+                base = value - last if kind == "start" else base + value
+                legal = (live > 0) == (kind == "shift") and base + evicted >= 0
+            if not legal or base + last > MAX_POSITION + 1:
+                raise self.bad(f"lineage of {entry['key']}", "events of its run", event)
             found.append(Event(*event))
-            last = event[0]
-            evicted += event[2] if event[1] == "evict" else 0
-        return Lineage(TokenLog().extended(ids), tuple(found), evicted)
+        run = (base + evicted, base + consumed)
+        if consumed > evicted and run != (entry["start"], entry["stop"]):
+            raise self.bad(f"run of {entry['key']}", f"{run[0]} to {run[1]}", entry["start"])
+        return tuple(found), evicted
 
     def _rows(self, bank: Bank, owner: PositionalOwner, number: int, key: Key) -> None:
         look = bank.look(key)

@@ -59,19 +59,21 @@ def _raw_header(path: Path) -> dict[str, Any]:
             raise Unreadable(str(path), f"header of the file is not JSON: {error}") from None
     if not isinstance(header, dict):
         raise Unreadable(str(path), "header of the file", "an object", type(header).__name__)
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
+    tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    for name, entry in tensors.items():
         offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
         if offsets is None or not _is_range(offsets) or not isinstance(entry.get("shape"), list):
             raise Unreadable(str(path), f"header of tensor {name}", "shape and data_offsets")
-        if 8 + length + offsets[1] > size:
+    # the first in the file that is not all there, whatever the order of the header
+    for name, entry in sorted(tensors.items(), key=lambda item: item[1]["data_offsets"]):
+        first, stop = entry["data_offsets"]
+        if 8 + length + stop > size:
             raise Unreadable(
                 str(path),
                 f"tensor {name} is cut",
-                f"{offsets[1] - offsets[0]:,} bytes",
-                f"{max(0, size - 8 - length - offsets[0]):,}",
-                8 + length + offsets[0],
+                f"{stop - first:,} bytes",
+                f"{max(0, size - 8 - length - first):,}",
+                8 + length + first,
             )
     return header
 
