@@ -77,11 +77,17 @@ class Panel(QWidget):
         newest = records[-1].number if records else None
         return state_of(self.client.snapshot, self.client.shown, newest)
 
-    def refresh(self) -> None:
-        """Mark the panel stale; it is rebuilt soon if it can be seen."""
+    def refresh(self, *, prompt: bool = False) -> None:
+        """Mark the panel stale; it is rebuilt soon if it can be seen.
+
+        What the user did (`prompt`) does not wait as long as what the engine did.
+        """
         self._stale = True
-        if self.can_be_seen() and not self._timer.isActive():
-            self._timer.start(self._interval)
+        if not self.can_be_seen():
+            return
+        wait = INTERVAL_MS if prompt else self._interval
+        if not self._timer.isActive() or self._timer.remainingTime() > wait:
+            self._timer.start(wait)
 
     def can_be_seen(self) -> bool:
         """False while hidden or behind another tab, where Qt still calls a panel visible."""
@@ -130,7 +136,7 @@ class Panel(QWidget):
 
     @Slot(object)
     def _shown_changed(self, record) -> None:
-        self.refresh()
+        self.refresh(prompt=True)
 
     # what the window calls --------------------------------------------------------------------
 
@@ -138,7 +144,7 @@ class Panel(QWidget):
         self.refresh()
 
     def show_selection(self, selection, origin) -> None:
-        self.refresh()
+        self.refresh(prompt=True)
 
     def journal(self) -> Journal:
         """The journal of the session, which all panels share; read on in steps when it is long."""
