@@ -16,6 +16,7 @@ from engine.formats.llama.log_report import is_llama_log, read_llama_log
 from engine.formats.llama.state import is_llama_state, read_llama_state
 from engine.formats.opened import CellMap, Opened, RowNorms
 from engine.formats.options import Options
+from engine.formats.own import is_capture_file, read_capture
 from engine.formats.refused import is_other, is_pickle, refuse_other, refuse_pickle
 from engine.formats.report import Code, Finding, Part, Report, Sequence
 from engine.formats.source import Source
@@ -58,6 +59,7 @@ READERS: tuple[Reader, ...] = (
     Reader("safetensors", is_safetensors, read_tensors),
     Reader("recorded events", is_recorded_stream, read_recorded_stream),
     Reader("llama.cpp log", is_llama_log, read_llama_log),
+    Reader("capture", is_capture_file, read_capture),
     Reader("pickle", is_pickle, refuse_pickle),
     Reader("another format", is_other, refuse_other),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.formats.mlx_lm.reader import is_prompt_cache, read_prompt_cache
 from engine.formats.opened import Opened
 from engine.formats.options import Options
+from engine.formats.own import is_saved_session, read_saved_session
 from engine.formats.report import Code, Finding, Report
 from engine.formats.safetensors import is_safetensors, read_archive
 from engine.formats.source import Damaged, Source
@@ -27,6 +28,8 @@ def read_tensors(source: Source, options: Options) -> Opened:
         name = "mlx-lm" if b'Cache"' in source.bytes(0, HEAD_BYTES) else None
         report = Report(str(source.path), name, found, reason=words, detail=failure.word)
         return Opened(report, source)
+    if is_saved_session(archive):
+        return read_saved_session(source, archive, options)
     if is_prompt_cache(archive):
         return read_prompt_cache(source, archive, options)
     if is_transformers_cache(archive):
