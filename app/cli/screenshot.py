@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError, Unreadable
 
@@ -75,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
         window.build_panels()
         if not args.start:
             _open(window, args.file)
+        wait(lambda: True)
         _write(window, args)
     finally:
         window.close()
@@ -98,9 +99,10 @@ def _open(window: MainWindow, file: str | None) -> None:
 
 def play(window: MainWindow) -> None:
     """All ops of the scenario that was opened."""
-    panel = window.docks.panels.get("scenario")
-    if panel is not None and hasattr(panel, "play_all"):
+    panel: Any = window.docks.panels.get("scenario")
+    if panel is not None:
         panel.play_all()
+        wait(lambda: len(panel.player.results) == len(panel.player.ops))
     window.client.ping()
     wait(lambda: window.client.is_quiet)
 
@@ -129,7 +131,6 @@ def show_work(window: MainWindow) -> None:
     client.ping()
     wait(lambda: client.is_quiet)
     window.run_panel.go_to(39)
-    wait(lambda: True)
 
 
 def wait(done: Callable[[], bool]) -> None:

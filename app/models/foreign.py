@@ -36,12 +36,40 @@ def without(whole: tuple[int, int], gaps: Ranges) -> Ranges:
 
 
 def tracks_of(report: dict[str, Any], group_size: int = 4) -> tuple[Track, ...]:
-    """One track a sequence of the file; for a torn state one more for each part that differs."""
+    """One track a sequence of the file, each followed by those parts that differ from it.
+
+    Parts with the same positions share a track, so a torn cache of 64 layers shows two. A track
+    is numbered by its sequence's id where that is a number, one of parts by -1, -2 and so on.
+    """
     tracks: list[Track] = []
+    n_parts = 0
     for n, sequence in enumerate(report.get("sequences") or ()):
-        name = f"sequence {sequence.get('id', n)}"
-        tracks.append(_track(n, sequence, name, group_size))
+        id = sequence.get("id", n)
+        name = f"sequence {id}"
+        tracks.append(_track(id if isinstance(id, int) else n, sequence, name, group_size))
+        for label, part in _different(sequence):
+            n_parts += 1
+            tracks.append(_track(-n_parts, part, f"{name} {label}", group_size))
     return tuple(tracks)
+
+
+def _different(sequence: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """(names, part) of the parts whose run or holes are not those of the sequence."""
+
+    def shape(item: dict[str, Any]) -> str:
+        return repr((item.get("run"), item.get("holes") or []))
+
+    found: dict[str, tuple[list[str], dict[str, Any]]] = {}
+    for part in sequence.get("parts") or ():
+        key = shape(part)
+        if key != shape(sequence) and isinstance(part.get("run"), list):
+            found.setdefault(key, ([], part))[0].append(str(part.get("name", "part")))
+    return [(_joined(names), part) for names, part in found.values()]
+
+
+def _joined(names: list[str]) -> str:
+    """`layer.2, layer.3`, or the ends of a long list."""
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} to {names[-1]} ({len(names)})"
 
 
 def _track(n: int, item: dict[str, Any], label: str, group_size: int) -> Track:

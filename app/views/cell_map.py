@@ -237,7 +237,7 @@ class CellMap(drawing.Drawing):
         grid = self.grid
         if grid is None or grid.n_cells == 0:
             painter.setPen(theme.colour("text2"))
-            text = self.tr("No physical cell was used yet")
+            text = self.tr("No physical cell to show")
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, text)
         else:
             self._draw_cells(painter, grid)
@@ -254,7 +254,7 @@ class CellMap(drawing.Drawing):
     def _draw_cells(self, painter: QPainter, grid: CellGrid) -> None:
         first, stop, rows = self._visible(grid)
         table = drawing.colour_table()
-        table[LEFTOVER] = theme.rgb("line")
+        table[LEFTOVER] = theme.rgb("alternate" if theme.current().patterns_always else "line")
         colours = np.full(rows * self.columns, theme.rgb("window"), np.uint32)
         colours[: stop - first] = table[grid.codes[first:stop]]
         size = self.size_px

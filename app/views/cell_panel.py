@@ -61,6 +61,8 @@ class CellPanel(QWidget):
     def _rebuild(self) -> None:
         snapshot = self.client.snapshot
         if snapshot is None:
+            self.map.set_grid(None)
+            self.words.setText("")
             return
         shown = self.client.shown
         ghost = snapshot.open.extents if snapshot.open is not None and shown is None else ()

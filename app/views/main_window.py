@@ -35,6 +35,7 @@ from engine.events import FaultsChanged, FeedChanged, Trouble
 from engine.progress import Progress
 from engine.snapshot import Record, Snapshot
 
+FOREIGN_PANELS = ("findings", "spans", "problems")
 UPDATE_MS = 40
 """Enabled states and labels are looked at again at most this often while chunks run."""
 
@@ -60,6 +61,8 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self.client = client or Client(self)
         self.hub = SelectionHub(self)
         self.mode = "inspect"
+        self.docks_of = ""
+        """What the docks are laid out for: `start`, `session` or `foreign`."""
         self.capture_reader = CaptureReader(self)
         self.foreign_reader = ForeignReader(self)
         self.report_child = ChildCommand(self)
@@ -229,8 +232,8 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
 
     def show_start(self) -> None:
         """The start page; docks and engine bar are hidden."""
-        if self.docks.docks and self.stack.currentWidget() is self.run_panel:
-            self._docks_state = self.saveState()
+        self._keep_docks()
+        self.docks_of = "start"
         self.stack.setCurrentWidget(self.start_page)
         self.docks.show_only_if(False)
         for bar in (self.engine_bar, self.time_bar):
@@ -238,17 +241,26 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self.start_page.demo.setFocus()
         self.update_actions()
 
-    def show_session(self) -> None:
-        """The run map with its docks."""
+    def show_session(self, docks_of: str = "session") -> None:
+        """The run map with its docks; `foreign` shows only those that other engines' state has."""
         self.build_panels()
-        if self.stack.currentWidget() is not self.run_panel:
+        if docks_of != self.docks_of:
+            self._keep_docks()
+            self.docks_of = docks_of
             self.stack.setCurrentWidget(self.run_panel)
             if not self.restoreState(self._docks_state):
                 self.docks.place()
-            for bar in (self.engine_bar, self.time_bar):
-                bar.show()
+            if docks_of == "foreign":
+                self.docks.show_only_if(False, set(self.docks.docks) - set(FOREIGN_PANELS))
+            self.time_bar.show()
             self.run_panel.detail.setFocus()
+        self.engine_bar.setVisible(not self.client.offline)
         self.update_actions()
+
+    def _keep_docks(self) -> None:
+        """Remember the layout of the user's own session."""
+        if self.docks.docks and self.docks_of == "session":
+            self._docks_state = self.saveState()
 
     def close_session(self) -> None:
         """End the session and show the start page."""
@@ -423,8 +435,7 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.docks.docks:
-            if self.stack.currentWidget() is self.run_panel:
-                self._docks_state = self.saveState()
+            self._keep_docks()
             self.settings.keep_layout(self.saveGeometry(), self._docks_state)
         self.settings.sync()
         self.readers_cancel()

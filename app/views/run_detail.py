@@ -83,6 +83,7 @@ class RunDetail(drawing.Drawing):
     def set_track(self, track: Track | None) -> None:
         """Show another state; new positions flash once where motion is wanted."""
         old, self.track = self.track, track
+        self._flash = None
         if track is not None:
             same = old is not None and old.seq == track.seq and old.label == track.label
             if not same:

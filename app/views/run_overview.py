@@ -57,7 +57,7 @@ class RunOverview(drawing.Drawing):
 
     def _wanted_height(self) -> int:
         lanes = max(1, min(MOST_LANES, len(self.tracks)))
-        return lanes * (34 if lanes == 1 else 22) + RULER
+        return lanes * (34 if lanes == 1 else 25) + RULER
 
     def set_tracks(self, tracks: tuple[Track, ...], seq: int) -> None:
         """Show another state; `seq` is the chosen sequence."""

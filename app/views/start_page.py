@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import (
-    QCommandLinkButton,
+    QAbstractButton,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -33,19 +34,51 @@ def scenario_words(path: Path) -> tuple[str, str]:
     return title, note.split(". ")[0].rstrip(".") + ("." if note else "")
 
 
-class Choice(QCommandLinkButton):
-    """A title with one line under it."""
+class Choice(QAbstractButton):
+    """A button with an icon, a title and one line under it; what does not fit ends in dots."""
 
     def __init__(self, title: str, line: str, icon: str, parent: QWidget | None = None) -> None:
-        super().__init__(title, line, parent)
-        self.icon_name = icon
+        super().__init__(parent)
+        self.title, self.line, self.icon_name = title, line, icon
+        self.setText(title)
         self.setAccessibleName(title)
         self.setAccessibleDescription(line)
         self.setToolTip(line)
         self.setStatusTip(line)
-        self.setIconSize(QSize(20, 20))
-        self.setIcon(theme.icon(icon, "accent"))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(280, 2 * self.fontMetrics().height() + 12)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, self.sizeHint().height())
+
+    def paintEvent(self, event) -> None:
+        painter = QPainter(self)
+        if self.isEnabled() and (self.underMouse() or self.isDown()):
+            painter.fillRect(
+                self.rect(), theme.colour("alternate" if not self.isDown() else "line")
+            )
+        faint = theme.colour("text2")
+        icon = theme.icon(self.icon_name, "accent" if self.isEnabled() else "pending")
+        icon.paint(painter, 6, 6, 20, 20)
+        width, height = self.width() - 40, self.fontMetrics().height()
+        painter.setFont(theme.heading())
+        painter.setPen(theme.colour("text") if self.isEnabled() else faint)
+        dots = Qt.TextElideMode.ElideRight
+        text = painter.fontMetrics().elidedText(self.title, dots, width)
+        painter.drawText(34, 6 + painter.fontMetrics().ascent(), text)
+        painter.setFont(self.font())
+        painter.setPen(faint)
+        text = self.fontMetrics().elidedText(self.line, dots, width)
+        painter.drawText(34, 6 + height + self.fontMetrics().ascent(), text)
+        if self.hasFocus():
+            painter.setPen(QPen(theme.colour("accent"), 2))
+            painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
+        painter.end()
 
 
 class StartPage(QScrollArea):
@@ -79,7 +112,7 @@ class StartPage(QScrollArea):
         grid.setColumnStretch(1, 1)
         left, right = QVBoxLayout(), QVBoxLayout()
         for column in (left, right):
-            column.setSpacing(4)
+            column.setSpacing(2)
         grid.addLayout(left, 0, 0)
         grid.addLayout(right, 0, 1)
         inner.addLayout(grid)
@@ -192,9 +225,3 @@ class StartPage(QScrollArea):
         clear.setMinimumHeight(24)
         clear.clicked.connect(self.clear_asked)
         self.recent_box.addWidget(clear, 0, Qt.AlignmentFlag.AlignLeft)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            for choice in self.findChildren(Choice):
-                choice.setIcon(theme.icon(choice.icon_name, "accent"))

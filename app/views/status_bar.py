@@ -32,6 +32,7 @@ class StatusBar(QStatusBar):
         super().__init__(parent)
         self.setAccessibleName(self.tr("Status"))
         self.setSizeGripEnabled(False)
+        self.setContentsMargins(4, 0, 8, 0)
         self.source = self._label(self.tr("Model and backend"))
         self.pointer = ElidedLabel(self.tr("Under the pointer"))
         self.selected = self._label(self.tr("Selection"))

@@ -205,8 +205,11 @@ class FileCommands:
                 )
             tracks.extend(found)
         self.client.adopt_foreign(reports)
-        self.show_session()
+        self.show_session("foreign")
         self.run_panel.show_foreign(tuple(tracks))
+        first = reports[0]
+        words = [str(first.get("format", "")), Path(str(first.get("file", ""))).name]
+        self.status.show_snapshot(None, " · ".join([*words, str(first.get("verdict", ""))]))
         self.raise_panel("findings")
         self.update_actions()
 

@@ -40,13 +40,22 @@ def test_every_sample_opens_and_shows_its_runs(window, wait, sample) -> None:
     assert not window.error_bar.isVisible(), window.error_bar.whole()
     report = window.client.foreign
     assert Path(report["file"]).name == path.name
-    tracks = window.run_panel._drawn
+    tracks = [t for t in window.run_panel._drawn if t.seq >= 0]
     assert len(tracks) == len(report["sequences"])
     for track, sequence in zip(tracks, report["sequences"], strict=True):
         missing = [[a, b - 1] for a, b in holes(track)]
         assert missing == sequence["holes"]
         assert track.n_live == sequence["live"]
     assert "can be looked at" in window.actions_.reason("run.chunk")
+
+
+def test_parts_that_are_behind_have_a_lane_of_their_own(window, wait) -> None:
+    window.open_path(str(resources.SAMPLES / "mlx-lm-torn-prefill.safetensors"))
+    wait(lambda: not window.is_opening)
+    whole, part = window.run_panel._drawn
+    assert (whole.frontier, part.frontier) == (31, 15)
+    assert part.label == "sequence 0 layer.2, layer.3"
+    assert window.run_panel.sequence.isVisible()
 
 
 def test_the_hole_of_a_sample_is_gone_to(window, wait) -> None:
