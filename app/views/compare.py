@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QPushButton, QSpinBox
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtWidgets import QComboBox, QPushButton, QSpinBox
 
 from app.models.compare import COLUMNS, compare
+from app.models.compare_files import compare_files
 from app.models.journal import Journal
 from app.models.table import Jump, Table
 from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
@@ -34,25 +38,31 @@ class ComparePanel(Panel):
         self.first = _button(
             self.tr("Go to first difference"), self.tr("Select the first position that differs")
         )
+        self.reports: dict[str, dict[str, Any]] = {}
+        self.files = QComboBox(), QComboBox()
+        for box, name in zip(
+            self.files, (self.tr("First file"), self.tr("Second file")), strict=True
+        ):
+            named(box, name, self.tr("A file that was checked"))
+            box.activated.connect(lambda _: self.refresh())
+            box.hide()
+        self.mode = named(
+            QComboBox(), self.tr("What to compare"), self.tr("Two events, or two checked files")
+        )
+        self.mode.addItem(self.tr("Events"), "events")
+        self.mode.addItem(self.tr("Files"), "files")
         self.mark = GlyphLabel(self)
         self.line = label("", self.tr("Result"), wrap=True)
         self.view = TableView(self.tr("Differences"))
         self.box.setSpacing(4)
-        words = label(self.tr("Event")), label(self.tr("against"))
-        self.box.addLayout(
-            row_of(
-                words[0],
-                self.old,
-                words[1],
-                self.new,
-                self.newest,
-                self.good,
-                self.swap,
-                None,
-                self.first,
-            )
-        )
-        self.box.addLayout(row_of(self.mark, self.line))
+        self.against = label(self.tr("against"))
+        one, two = self.files
+        sides = (self.mode, self.old, one, self.against, self.new, two)
+        buttons = (self.newest, self.good, self.swap)
+        self.box.addLayout(row_of(*sides, *buttons, None))
+        self.box.addLayout(row_of(self.mark, self.line, self.first))
+        self.mode.activated.connect(lambda _: self.refresh())
+        self.client.foreign_opened.connect(self.add_file)
         self.box.addWidget(self.view, 1)
         self.box.addStretch(0)
         for spin in (self.old, self.new):
@@ -69,6 +79,19 @@ class ComparePanel(Panel):
         self.chosen = True
         self.refresh()
 
+    def add_file(self, report: dict[str, Any]) -> None:
+        """Keep a checked file; the newest two are compared when two are open."""
+        name = str(report.get("file"))
+        if name not in self.reports:
+            for box in self.files:
+                box.addItem(Path(name).name, name)
+        self.reports[name] = report
+        if len(self.reports) > 1:
+            self.files[0].setCurrentIndex(len(self.reports) - 2)
+            self.files[1].setCurrentIndex(len(self.reports) - 1)
+            self.mode.setCurrentIndex(self.mode.findData("files"))
+        self.refresh()
+
     def show_record(self, record) -> None:
         self.refresh()
 
@@ -81,6 +104,7 @@ class ComparePanel(Panel):
         self.old.setValue(low)
         self.new.setValue(high)
         self.chosen = True
+        self.mode.setCurrentIndex(self.mode.findData("events"))
         self.refresh()
         self.bring_up()
 
@@ -110,7 +134,30 @@ class ComparePanel(Panel):
         where = None if position is None else (position, position + 1)
         self.jump(Jump(self.result.first_seq, where, owner=self.result.first_owner or None))
 
+    def _compare_files(self) -> None:
+        chosen = [self.reports.get(box.currentData()) for box in self.files]
+        one, two = chosen
+        self.first.setEnabled(False)
+        self.view.setVisible(one is not None and two is not None and one is not two)
+        if one is None or two is None or one is two:
+            self.mark.show_glyph("", "")
+            set_text(self.line, "Two files are needed: open or drop two of them.", "text2")
+            self.view.set_table(Table(COLUMNS))
+            return
+        sentence, same, table = compare_files(one, two)
+        self.mark.show_glyph("tick" if same else "warning", "done" if same else "warning")
+        set_text(self.line, sentence, "text")
+        self.view.set_table(table)
+
     def rebuild(self) -> None:
+        files = self.mode.currentData() == "files"
+        for box in self.files:
+            box.setVisible(files)
+        for widget in (self.old, self.new, self.newest, self.good, self.swap, self.first):
+            widget.setVisible(not files)
+        if files:
+            self._compare_files()
+            return
         journal = self.journal()
         if journal is not self.known:
             self.known, self.chosen = journal, False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QDockWidget, QPushButton
 
 from app.models.checks import NAMES
 from app.models.problems import LOOKS, Problem, Problems, of_check, of_record, of_trouble
@@ -20,6 +21,10 @@ class ProblemsPanel(Panel):
     def build(self) -> None:
         self.problems = Problems()
         self.broken, self.n_read = "", 0
+        self._title_timer = QTimer(self)
+        self._title_timer.setSingleShot(True)
+        self._title_timer.setInterval(250)
+        self._title_timer.timeout.connect(self._tell_title)
         self.mark = GlyphLabel(self)
         self.first = label("", self.tr("First error"), wrap=True)
         self.go = named(
@@ -47,6 +52,20 @@ class ProblemsPanel(Panel):
 
     def show_record(self, record) -> None:
         self.refresh()
+        if not self._title_timer.isActive():
+            self._title_timer.start()
+
+    def _tell_title(self) -> None:
+        """The number of problems in the dock's title, also while another tab is in front."""
+        self._catch_up()
+        dock = self.parentWidget()
+        while dock is not None and not isinstance(dock, QDockWidget):
+            dock = dock.parentWidget()
+        if dock is not None:
+            number = self.problems.count()
+            dock.setWindowTitle(f"{self.title} ({number:,})" if number else self.title)
+        if self.n_read < len(self.client.records):
+            self._title_timer.start()
 
     def show_snapshot(self, snapshot) -> None:
         if snapshot.broken and snapshot.broken != self.broken:
@@ -71,6 +90,7 @@ class ProblemsPanel(Panel):
     def _start_anew(self) -> None:
         self.problems.clear()
         self.broken, self.n_read = "", 0
+        self._title_timer.start()
 
     def _catch_up(self) -> None:
         """Read the records that came since, at most some thousands in one go."""
@@ -90,7 +110,7 @@ class ProblemsPanel(Panel):
             self.refresh()
 
     def rebuild(self) -> None:
-        self._catch_up()
+        self._tell_title()
         first = self.problems.headline()
         self.view.setVisible(first is not None)
         self.go.setVisible(first is not None and first.jump is not None)

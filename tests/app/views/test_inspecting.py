@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDockWidget
 
 from app.views.banks import BanksPanel
 from app.views.checks import ChecksPanel
@@ -221,6 +222,32 @@ def test_compare_buttons(desk):
     panel.new.setValue(900)
     panel.flush()
     assert panel.line.text() == "Expected events from 1 to 31."
+
+
+def test_two_checked_files_are_compared(desk):
+    panel = desk.open(ComparePanel, (900, 240))
+    desk.client.foreign_opened.emit(TORN)
+    panel.flush()
+    assert panel.old.isVisible()
+    desk.client.foreign_opened.emit({**TORN, "file": "other.bin", "verdict": "ok"})
+    panel.flush()
+    assert not panel.old.isVisible()
+    assert panel.line.text().startswith("torn.safetensors and other.bin: 1 of ")
+    assert panel.line.text().endswith("first verdict")
+    desk.hub.compare_wanted.emit(1, 2)
+    panel.flush()
+    assert panel.old.isVisible()
+
+
+def test_the_number_of_problems_is_in_the_title_of_the_dock(desk):
+    panel = desk.open(ProblemsPanel, (900, 240))
+    dock = QDockWidget("Problems")
+    desk.qtbot.addWidget(dock)
+    dock.setWidget(panel)
+    sessions.fill(desk.client, sessions.journal(31), sessions.sequence(0, 0, 112))
+    desk.qtbot.waitUntil(lambda: dock.windowTitle() == "Problems (3)")
+    sessions.fill(desk.client, [sessions.record(1, 0, 4)], sessions.sequence(0, 0, 4))
+    desk.qtbot.waitUntil(lambda: dock.windowTitle() == "Problems")
 
 
 def test_the_first_error_is_on_top_and_leads_there(desk):
