@@ -126,13 +126,16 @@ def watch_servers(
 
 def reports(watch: Watch) -> Iterator[Report]:
     """A report at the start, and when the stream pauses after a change, or at least each second."""
-    changed, shown_at = True, time.monotonic()
+    changed, due = True, 0.0
     while True:
         arrived = watch.poll(POLL_S)
-        if changed and (not arrived or time.monotonic() - shown_at > LONGEST_S):
-            yield watch.report()
-            changed, shown_at = False, time.monotonic()
         changed |= arrived
+        began = time.monotonic()
+        if changed and (not arrived or began > due):
+            yield watch.report()
+            changed = False
+            # a report of many blocks takes its time: most of it belongs to the stream
+            due = time.monotonic() + max(LONGEST_S, 5 * (time.monotonic() - began))
 
 
 def watch_paths(paths: tuple[Path, ...], options: Options, out: Output) -> None:
