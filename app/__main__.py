@@ -16,17 +16,29 @@ VERSION = "0.1.0"
 EXIT_OK, EXIT_REFUSED, EXIT_UNREADABLE, EXIT_BUG, EXIT_CANCELLED = 0, 1, 2, 3, 130
 
 
+class CommandHelp(argparse.HelpFormatter):
+    """Leaves the longest command its line; argparse forgets how far commands are indented."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += self._indent_increment
+
+
 def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     """The command line; arguments of a subcommand are added only for `only` (None: for all)."""
     parser = argparse.ArgumentParser(
         prog="bankflip",
-        description="Inspect the state of LLM inference: runs, groups, holes and two banks.",
+        usage="bankflip [FILE...]\n       bankflip COMMAND ... (bankflip COMMAND --help says more)",
+        formatter_class=lambda prog: CommandHelp(prog, max_help_position=24, width=96),
+        description="Inspect the state of LLM inference: runs, groups, holes and two banks. "
+        "Without a command the window opens, with files of any known kind in it.",
         epilog="Exit status: 0 sound, 1 refused or unsound, 2 unreadable or wrong usage, "
         "3 a bug of ours, 130 cancelled.",
     )
     parser.add_argument("--version", action="version", version=f"bankflip {VERSION}")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", prog="bankflip")
     for name, module, line in COMMANDS:
         if importlib.util.find_spec(module) is None:
             continue

@@ -41,7 +41,13 @@ SUFFIXES = (".json", ".toml")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    names = textwrap.fill(", ".join(shipped()), 78, initial_indent="  ", subsequent_indent="  ")
+    names = textwrap.fill(
+        ", ".join(shipped()),
+        78,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_on_hyphens=False,
+    )
     parser.epilog = EPILOG.format(names=names)
     parser.add_argument("scenarios", metavar="SCENARIO", nargs="+", help="a file or shipped name")
     parser.add_argument("--json", action="store_true", help="print a list, one object a scenario")

@@ -16,6 +16,7 @@ import pytest
 from app.__main__ import main
 
 ROOT = Path(__file__).parents[2]
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 SCHEMAS = ROOT / "resources" / "schemas"
 
 
@@ -59,7 +60,7 @@ class Command:
 
 def child(*arguments: object, cwd: Path | None = None, **environment: str) -> Done:
     """`python -m app` in a process of its own, without a display unless one is given."""
-    env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    env = {name: value for name, value in os.environ.items() if name not in DISPLAYS}
     env.update({"PYTHONPATH": str(ROOT), **environment})
     done = subprocess.run(
         [sys.executable, "-m", "app", *map(str, arguments)],

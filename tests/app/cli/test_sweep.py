@@ -35,16 +35,21 @@ def test_the_grid_of_a_plain_append(bankflip: Command, tmp_path: Path) -> None:
     assert swept["tried"] == len(edges["cells"]) + len(cuts["cells"])
 
 
-def test_every_cut_of_a_models_prompt_gives_the_same_bytes(bankflip: Command) -> None:
-    done = bankflip(
-        "sweep", "chunks-do-not-matter", "--cuts", 5, "--most", 12, "--json", "--backend", "cpu"
-    )
+def test_every_cut_of_a_models_prompt_gives_the_same_bytes(
+    bankflip: Command, tmp_path: Path
+) -> None:
+    op = {"op": "append", "seq": 0, "positions": list(range(6)), "tokens": [9, 8, 77, 31, 200, 12]}
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({"capacity": 64, "model": "qwen4exp-tiny", "ops": [op]}))
+    done = bankflip("sweep", path, "--cuts", 3, "--most", 9, "--json", "--backend", "cpu")
     swept = valid("sweep", done.json)
     assert done.status == 0
     edges, cuts = swept["grids"]
-    assert all(cell["ok"] and cell["result"] == "ok" for cell in cuts["cells"])
-    assert len(cuts["cells"]) == 15
-    assert edges["left_out"] == ["capacity at 64 is beyond the limit of 12"]
+    assert [cell["result"] for cell in cuts["cells"]] == ["ok"] * 6
+    assert len(edges["cells"]) == 6
+    assert all(cell["ok"] for cell in (*edges["cells"], *cuts["cells"]))
+    assert edges["left_out"] == ["capacity at 64 is beyond the limit of 9"]
+    assert cuts["left_out"] == ["cuts after more than 3 of 6 tokens"]
 
 
 def test_a_cell_that_fails_is_status_1_and_says_why(
