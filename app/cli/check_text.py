@@ -13,6 +13,15 @@ FACTS_SHOWN = (
     ("memory", "memory {}"),
     ("layout", "layout {}"),
     ("tokens", "{} tokens in the header"),
+    ("media", "{} media"),
+    ("n_stream", "streams {}"),
+    ("k_type", "keys {}"),
+    ("v_type", "values {}"),
+    ("shared_cells", "{} cells of several sequences"),
+    ("orphan_cells", "{} cells without a sequence"),
+    ("mrope_blocks", "image blocks [position, width, height] {}"),
+    ("file_order", "cells {}"),
+    ("model", "model {}"),
     ("layers", "{} layers"),
 )
 SEQUENCES_SHOWN = 16
@@ -57,7 +66,7 @@ def sequence_line(sequence: Sequence) -> str:
     text += f" and a tail of {sequence.tail}"
     if sequence.holes:
         text += f", holes {spans_text(sequence.holes)}"
-    if sequence.forgotten:
+    if sequence.forgotten and (sequence.holes or sequence.duplicates):
         text += f", forgotten {spans_text(sequence.forgotten)}"
     if sequence.usable is None:
         return f"{text}; no usable prefix"

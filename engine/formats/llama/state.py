@@ -104,11 +104,8 @@ def reading_facts(
         facts.append(("v_type", type_name(sections[0], "V")))
         facts.append(("orphan_cells", int((first.counts == 0).sum())))
         facts.append(("shared_cells", int((first.counts > 1).sum())))
-    for stream in range(sections[0].n_stream):
-        own = first.positions[first.streams == stream]
-        if (np.diff(own) < 0).any() and checked.sequences:
-            facts.append(("file_order", "unsorted"))
-            break
+    if any(unsorted(container, sections[0], int(own.id)) for own in checked.sequences):
+        facts.append(("file_order", "unsorted"))
     if "index" in checked.roles:
         drift = any(finding.code is Code.INDEX_DRIFT for finding in checked.findings)
         facts.append(("index_agrees", not drift))
@@ -118,11 +115,25 @@ def reading_facts(
     if len(container.readings) > 1 and checked.sequences:
         names = ", ".join(other.memory.name for other in container.readings[1:4])
         remarks.append(f"the file can be read in other ways, too ({names}): name the architecture")
+    if container.architecture is None and checked.sequences:
+        remarks.append(
+            "the file does not name its architecture: read as "
+            f"{memory_name(reading, checked)}, and a last section that was cut away whole "
+            "would not show (--arch NAME tells)"
+        )
     if reading.old:
         remarks.append("body of an older version")
     if remarks:
         facts.append(("remarks", remarks))
     return tuple(facts)
+
+
+def unsorted(container: Container, section: Section, seq: int) -> bool:
+    """Whether a sequence's cells do not stand in the order of its positions."""
+    positions = section.cells.positions
+    if container.kind in ("session", "raw-context"):
+        positions = positions[section.cells.of(seq)]
+    return bool((np.diff(positions) < 0).any())
 
 
 def memory_name(reading: Reading, checked: Checked) -> str:

@@ -74,6 +74,7 @@ def test_facts(name: str) -> None:
     expected = FILES[name]
     with open_file(FOLDER / name) as opened:
         report = opened.report
+    assert report.fact("file_order") == expected.get("file_order")
     for fact in FACTS:
         if fact in expected:
             assert report.fact(fact) == expected[fact], fact
