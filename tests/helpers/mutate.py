@@ -278,7 +278,7 @@ def mutant(files: list[tuple[str, bytes]], seed: int, number: int) -> tuple[str,
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         try:
             data = rng.choice(operations(name))(bytearray(data), rng)
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, struct.error):
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, struct.error):
             data = flip(data, rng)  # an earlier change left nothing that this one could change
         data = data[: 1 << 20]
     if rng.random() < 0.02:
