@@ -66,7 +66,7 @@ class EngineBar(WindowBar):
         self.add(actions, "run.run", with_text=True)
         self.add(actions, *ENGINE_BAR[1:2])
         self.add(actions, *ENGINE_BAR[2:6])
-        self.add(actions, "run.cancel")
+        self.add(actions, "run.finish", "run.discard", "run.cancel")
         self.addSeparator()
         self.addWidget(self._label(self.tr("Chunk")))
         self.chunk = QSpinBox()

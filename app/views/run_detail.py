@@ -32,7 +32,6 @@ from app.models.sequences import Kind, Track
 from app.views import drawing
 
 TICK_LANE = 8
-RULER = 18
 MOST_ITEMS = 400
 LABELS_FROM = 6.0
 """Pixels a position from which labels, crosses and boxes are drawn."""
@@ -76,7 +75,7 @@ class RunDetail(drawing.Drawing):
         return QSize(800, 150)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(240, 96)
+        return QSize(240, 64 + 2 * self.fontMetrics().height())
 
     # what is shown ---------------------------------------------------------------------------
 
@@ -337,10 +336,15 @@ class RunDetail(drawing.Drawing):
     # painting --------------------------------------------------------------------------------
 
     @property
+    def ruler(self) -> float:
+        """Height of the ruler, with the text."""
+        return max(18, QFontMetricsF(theme.mono()).height() + 4)
+
+    @property
     def body(self) -> QRectF:
         """The lane of the groups."""
         top = TICK_LANE + 1
-        return QRectF(0, top, self.width(), max(1, self.height() - top - RULER))
+        return QRectF(0, top, self.width(), max(1, self.height() - top - self.ruler))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         self.n_paints += 1
@@ -493,7 +497,7 @@ class RunDetail(drawing.Drawing):
     def _draw_ruler(self, painter: QPainter) -> None:
         axis = self.axis
         top = self.body.bottom()
-        painter.fillRect(QRectF(0, top, self.width(), RULER), theme.colour("window"))
+        painter.fillRect(QRectF(0, top, self.width(), self.ruler), theme.colour("window"))
         if self._bar is not None:
             painter.fillRect(self._bar, theme.colour("accent"))
         font = theme.mono()

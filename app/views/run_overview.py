@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QFontMetrics,
     QFontMetricsF,
     QHelpEvent,
     QKeyEvent,
@@ -22,7 +23,6 @@ from app.models.sequences import Kind, Track
 from app.views import drawing
 
 TICKS = 6
-RULER = 16
 GAP = 3
 MOST_LANES = 6
 
@@ -55,9 +55,15 @@ class RunOverview(drawing.Drawing):
     def minimumSizeHint(self) -> QSize:
         return QSize(240, self._wanted_height())
 
+    @property
+    def ruler(self) -> int:
+        """Height of the ruler, with the text."""
+        return max(16, QFontMetrics(theme.mono()).height() + 2)
+
     def _wanted_height(self) -> int:
         lanes = max(1, min(MOST_LANES, len(self.tracks)))
-        return lanes * (34 if lanes == 1 else 25) + RULER
+        one = max(25, self.fontMetrics().height() + TICKS + 4)
+        return lanes * (34 if lanes == 1 else one) + self.ruler
 
     def set_tracks(self, tracks: tuple[Track, ...], seq: int) -> None:
         """Show another state; `seq` is the chosen sequence."""
@@ -104,7 +110,7 @@ class RunOverview(drawing.Drawing):
 
     def lane_rect(self, n: int, n_lanes: int) -> QRectF:
         """Rectangle of lane n of n_lanes."""
-        height = (self.height() - RULER) / max(1, n_lanes)
+        height = (self.height() - self.ruler) / max(1, n_lanes)
         return QRectF(0, n * height, self.width(), height - (GAP if n_lanes > 1 else 0))
 
     def track_at(self, y: float) -> Track | None:
@@ -258,7 +264,7 @@ class RunOverview(drawing.Drawing):
         painter.drawRect(box)
 
     def _draw_ruler(self, painter: QPainter, axis: Axis) -> None:
-        top = self.height() - RULER
+        top = self.height() - self.ruler
         font = theme.mono()
         metrics = QFontMetricsF(font)
         painter.setFont(font)

@@ -7,7 +7,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLabel,
-    QSizePolicy,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -38,11 +37,8 @@ class Refused(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
-        self.sign, self.words = QLabel(), QLabel()
+        self.sign, self.words = QLabel(), ElidedLabel(self.tr("Why it was refused"))
         self.sign.setAccessibleName(self.tr("Refused"))
-        self.words.setAccessibleName(self.tr("Why it was refused"))
-        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row.addWidget(self.sign)
         row.addWidget(self.words, 1)
         self.hide()
@@ -52,7 +48,6 @@ class Refused(QWidget):
         """Show a sentence; nothing where it is empty."""
         self.setVisible(bool(sentence))
         self.words.setText(self.tr("Refused: ") + sentence)
-        self.words.setToolTip(sentence)
 
     def _paint(self) -> None:
         self.sign.setPixmap(theme.icon("hole", "hole").pixmap(16, 16))

@@ -18,7 +18,10 @@ class GoCommands:
     # places ----------------------------------------------------------------------------------
 
     def focus_go_to(self) -> None:
-        """Put the keyboard into the field."""
+        """Put the keyboard into the field; the palette takes places, too, where it is hidden."""
+        if not self.time_bar.place.isVisible():
+            self.open_palette()
+            return
         self.time_bar.place.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.time_bar.place.selectAll()
 
@@ -83,7 +86,8 @@ class GoCommands:
             return
         newest = at == len(records) - 1
         self.client.show(None if newest else records[at])
-        self.hub.change(self, event=records[at].number)
+        # the newest is no event of the past: selecting it would stop the following
+        self.hub.change(self, event=None if newest else records[at].number)
 
     def step_event(self, step: int) -> None:
         """The event before or after."""

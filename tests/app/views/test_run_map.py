@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from app import theme
 from app.models import sequences as model
 from app.models.sequences import Kind, Refusal
-from app.views.run_detail import RULER, TICK_LANE, RunDetail
+from app.views.run_detail import TICK_LANE, RunDetail
 from app.views.run_overview import RunOverview
 from app.views.run_panel import RunPanel
 from tests.app import values
@@ -134,7 +134,7 @@ def test_a_click_selects_the_position_under_it(qtbot, detail: RunDetail) -> None
     with qtbot.waitSignal(detail.picked) as signal:
         qtbot.mouseClick(detail, Qt.MouseButton.LeftButton, pos=QPoint(middle(detail, 117), BODY))
     assert signal.args == [117, 118]
-    row = grab(detail)[detail.height() - RULER + 1, :]
+    row = grab(detail)[int(detail.body.bottom()) + 1, :]
     chosen = np.flatnonzero(row[2:-2] == theme.rgb("accent") & 0xFFFFFF) + 2
     assert chosen.min() >= detail.axis.to_pixel(117) - 1
     assert chosen.max() <= detail.axis.to_pixel(118) + 1
