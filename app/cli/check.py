@@ -30,6 +30,11 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
         "--arch", metavar="NAME", help="architecture, for llama.cpp files that do not name one"
     )
     parser.add_argument(
+        "--rows",
+        action="store_true",
+        help="look for values that are not finite in the rows of llama.cpp files, too",
+    )
+    parser.add_argument(
         "--last-copy",
         action="store_true",
         help="events: the engine reports a removal only for the last copy of a block",
@@ -48,7 +53,10 @@ def group_size(text: str) -> int:
 
 def options_of(args: argparse.Namespace) -> Options:
     return Options(
-        group_size=args.group_size, architecture=args.arch, last_copy_only=args.last_copy
+        group_size=args.group_size,
+        architecture=args.arch,
+        payload=args.rows,
+        last_copy_only=args.last_copy,
     )
 
 

@@ -16,5 +16,7 @@ class Options:
     """llama.cpp architecture for files that do not name one."""
     rows: bool = True
     """Scan payload rows where a format's verdict needs them."""
+    payload: bool = False
+    """Look at the payload of llama.cpp files, too: values that are not finite."""
     last_copy_only: bool = False
     """kv-events: the engine reports a removal only for the last copy of a block."""

@@ -292,7 +292,7 @@ def use(data: bytes) -> str:
     from engine.formats import Options, read_source
     from engine.formats.source import Source
 
-    with read_source(Source(Path("mutant"), data, len(data)), Options()) as opened:
+    with read_source(Source(Path("mutant"), data, len(data)), Options(payload=True)) as opened:
         report = opened.report
         json.dumps(report.to_json())
         "\n".join(report_lines(report))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.formats.llama.container import Container
 from engine.formats.llama.images import Block, explain
 from engine.formats.llama.readings import Reading
 from engine.formats.llama.sections import Section
-from engine.formats.positions import Ints, Survey, survey, usable_prefix
+from engine.formats.positions import Ints, Survey, spans, survey, usable_prefix
 from engine.formats.report import (
     Code,
     Finding,
@@ -34,6 +35,12 @@ class View:
     cells: Ints
     """Numbers of the sequence's cells, in file order."""
     found: Survey
+    bad: dict[str, Ints] = field(default_factory=dict)
+    """By block, the positions of rows that are not finite, ascending."""
+
+    @property
+    def non_finite(self) -> tuple[Span, ...]:
+        return spans(np.concatenate(list(self.bad.values()))) if self.bad else ()
 
     @property
     def positions(self) -> Ints:
@@ -72,8 +79,18 @@ def second_role(first: Section, second: Section) -> str:
     return "attention-swa" if rows & own or not rows or not own else "index"
 
 
-def check(container: Container, reading: Reading, group_size: int) -> Checked:
-    """Sequences and findings of one reading of a file."""
+BadCells = dict[str, npt.NDArray[np.bool_]]
+"""By block, which cells of a section hold a value that is not finite."""
+
+
+def check(
+    container: Container, reading: Reading, group_size: int, bad: tuple[BadCells, ...] = ()
+) -> Checked:
+    """Sequences and findings of one reading of a file.
+
+    Args:
+        bad: for each section its bad cells, where the payload was looked at.
+    """
     sections = reading.sections
     roles = tuple(
         second_role(sections[0], section) if role == "second" else role
@@ -87,6 +104,8 @@ def check(container: Container, reading: Reading, group_size: int) -> Checked:
             view_of(role, section, seq, single, group_size, result)
             for role, section in zip(roles, sections, strict=True)
         ]
+        for view, flags in zip(views, bad, strict=False):
+            mark_bad(view, flags)
         add_sequence(seq, views, result)
     check_index_order(roles, sections, result)
     if not single:
@@ -132,10 +151,21 @@ def view_of(
     return View(role, section, chosen, found)
 
 
+def mark_bad(view: View, flags: BadCells) -> None:
+    """Note the positions of bad rows; what is usable ends before the first."""
+    for name, cells in flags.items():
+        chosen = np.unique(view.positions[cells[view.cells]])
+        if chosen.size:
+            view.bad[name] = chosen
+            stop = min(view.found.clean_stop, int(chosen[0]))
+            view.found = replace(view.found, clean_stop=stop)
+
+
 def add_sequence(seq: int, views: list[View], result: Checked) -> None:
     """Check one sequence over all its sections and add it to the result."""
     main = views[0]
     for view in views:
+        result.findings += bad_findings(seq, view)
         if view.role.startswith("attention"):  # an index must equal attention, cell by cell
             result.findings += run_findings(seq, view)
         elif view.role == "recurrent" and view.found.live > 1:
@@ -173,7 +203,20 @@ def add_sequence(seq: int, views: list[View], result: Checked) -> None:
 
 def part_of(view: View) -> Part:
     found = view.found
-    return Part(view.role, view.role, None, found.run, found.live, found.holes)
+    run, live, holes = found.run, found.live, found.holes
+    return Part(view.role, view.role, None, run, live, holes, non_finite=view.non_finite)
+
+
+def bad_findings(seq: int, view: View) -> list[Finding]:
+    """One finding for each block with rows that are not finite."""
+    findings = []
+    for name, positions in view.bad.items():
+        text = spans_text(spans(positions))
+        words = f"sequence {seq}, {view.role}, {name}: rows that are not finite at {text}"
+        at = np.flatnonzero(view.positions == positions[0])[0]
+        first = int(positions[0])
+        findings.append(finding(Code.NON_FINITE, words, seq, view, first, view.cells[at]))
+    return findings
 
 
 def run_findings(seq: int, view: View) -> list[Finding]:
@@ -249,7 +292,7 @@ def reach(main: View, view: View) -> Span:
     if full is None or own is None:
         return NO_REACH
     if view.role == "recurrent":
-        return (own[1] - 1, own[1]) if view.found.live == 1 else NO_REACH
+        return (own[1] - 1, own[1]) if view.found.live == 1 and not view.bad else NO_REACH
     if view.role == "attention-swa" and own[0] > full[0]:
         # the window's size is not in the file: it is known to be whole at its end only
         return (own[1] - 1, own[1]) if view.found.clean_stop == own[1] else NO_REACH

@@ -20,6 +20,7 @@ IQ4_NL = np.array(
     [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32
 )
 Bytes = npt.NDArray[np.uint8]
+Doubles = npt.NDArray[np.float64]
 
 
 def section_norms(source: Source, section: Section, cells: npt.NDArray[np.int64]) -> RowNorms:
@@ -27,33 +28,55 @@ def section_norms(source: Source, section: Section, cells: npt.NDArray[np.int64]
 
     Blocks of a type that is not known, and PLE history, give NaN rows.
     """
+    lines = section_lines(source, section)
+    if not lines:
+        return RowNorms((), np.empty((0, cells.size), np.float32))
+    with np.errstate(all="ignore"):
+        norms = np.stack([line[cells] for line in lines.values()]).astype(np.float32)
+    return RowNorms(tuple(lines), norms)
+
+
+def bad_cells(source: Source, section: Section) -> dict[str, npt.NDArray[np.bool_]]:
+    """By block name, which cells hold a value that is not finite; blocks without any left out."""
+    lines = section_lines(source, section, known_only=True)
+    flags = {name: ~np.isfinite(line) for name, line in lines.items()}
+    return {name: bad for name, bad in flags.items() if bad.any()}
+
+
+def section_lines(source: Source, section: Section, known_only: bool = False) -> dict[str, Doubles]:
+    """Norms of all cells by block name; `known_only` leaves out blocks that can't be judged."""
     sizes = np.bincount(section.cells.streams, minlength=section.n_stream)
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     n_cells = int(section.cells.positions.size)
-    lines: dict[str, Floats] = {}
+    lines: dict[str, Doubles] = {}
     seen: dict[tuple[str, int], int] = {}
     for block in section.blocks:
         layer = seen.get((block.what, block.stream), 0)
         seen[block.what, block.stream] = layer + 1
+        if known_only and not judged(block):
+            continue
         name = f"layer {layer} {block.what}"
-        line = lines.setdefault(name, np.full(n_cells, np.nan, np.float32))
+        line = lines.setdefault(name, np.full(n_cells, 0.0 if known_only else np.nan))
         start, count = int(starts[block.stream]), int(sizes[block.stream])
         line[start : start + count] = block_norms(source, block, count)
-    if not lines:
-        return RowNorms((), np.empty((0, cells.size), np.float32))
-    return RowNorms(tuple(lines), np.stack([line[cells] for line in lines.values()]))
+    return lines
 
 
-def block_norms(source: Source, block: Block, count: int) -> Floats:
+def judged(block: Block) -> bool:
+    """Whether the values of a block are known."""
+    return block.what != "PLE" and block.type in TYPES and block.row_bytes > 0
+
+
+def block_norms(source: Source, block: Block, count: int) -> Doubles:
     """Norms of the `count` rows of one block: [count]; rows may hold any bits, NaN included."""
-    if block.what == "PLE" or block.type not in TYPES or not count or not block.row_bytes:
-        return np.full(count, np.nan, np.float32)
+    if not judged(block) or not count:
+        return np.full(count, np.nan)
     with np.errstate(all="ignore"):
         return transposed(source, block, count) if block.width else plain(source, block, count)
 
 
-def plain(source: Source, block: Block, count: int) -> Floats:
-    norms = np.empty(count, np.float32)
+def plain(source: Source, block: Block, count: int) -> Doubles:
+    norms = np.empty(count, np.float64)
     step = max(1, SLICE_BYTES // block.row_bytes)
     for start in range(0, count, step):
         n = min(step, count - start)
@@ -64,7 +87,7 @@ def plain(source: Source, block: Block, count: int) -> Floats:
     return norms
 
 
-def transposed(source: Source, block: Block, count: int) -> Floats:
+def transposed(source: Source, block: Block, count: int) -> Doubles:
     """Sum of squares over the `width` rows that hold one element of every cell each."""
     total = np.zeros(count, np.float64)
     row = count * block.row_bytes
@@ -76,12 +99,13 @@ def transposed(source: Source, block: Block, count: int) -> Floats:
         values = floats(raw, block.type).reshape(n, count).astype(np.float64)
         total += (values * values).sum(axis=0)
         source.release(offset, n * row)
-    return np.sqrt(total).astype(np.float32)
+    norms: Doubles = np.sqrt(total)
+    return norms
 
 
-def norm(rows: Floats) -> Floats:
+def norm(rows: Floats) -> Doubles:
     wide = rows.astype(np.float64)
-    norms: Floats = np.sqrt((wide * wide).sum(axis=1)).astype(np.float32)
+    norms: Doubles = np.sqrt((wide * wide).sum(axis=1))
     return norms
 
 

@@ -16,7 +16,7 @@ from engine.formats.llama.container import (
     is_llama_state,
     read_container,
 )
-from engine.formats.llama.norms import section_norms
+from engine.formats.llama.norms import bad_cells, section_norms
 from engine.formats.llama.readings import Reading
 from engine.formats.llama.sections import TYPES, Section
 from engine.formats.opened import CellMap, Opened, RowNorms
@@ -45,7 +45,10 @@ def read_llama_state(source: Source, options: Options) -> Opened:
         report = Report(str(source.path), name, facts=header_facts(container))
         return Opened(report, source)
     reading = container.readings[0]
-    checked = check(container, reading, options.group_size)
+    bad = (
+        tuple(bad_cells(source, section) for section in reading.sections) if options.payload else ()
+    )
+    checked = check(container, reading, options.group_size, bad)
     findings += checked.findings
     report = Report(
         file=str(source.path),

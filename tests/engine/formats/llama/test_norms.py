@@ -9,9 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.formats import Options, read_source
+from engine.formats import Opened, Options, read_source
 from engine.formats.source import Source
-from tests.helpers.llama_files import TYPE_BYTES, attention, sequence_file, text
+from tests.helpers.llama_files import (
+    TYPE_BYTES,
+    Cell,
+    attention,
+    recurrent,
+    sequence_file,
+    text,
+)
 
 IQ4 = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
 N_CELLS, WIDTH = 5, 64
@@ -102,3 +109,39 @@ def test_a_type_without_a_definition_has_no_norms() -> None:
     data = sequence_file(attention([text(range(N_CELLS))], key=144, value=144))
     opened = read_source(Source(Path("made"), data, len(data)), Options())
     assert np.isnan(opened.row_norms("attention").norms).all()
+
+
+def with_payload(data: bytes) -> Opened:
+    return read_source(Source(Path("made"), data, len(data)), Options(payload=True))
+
+
+@pytest.mark.parametrize("trans", [False, True])
+def test_rows_that_are_not_finite_are_found_when_asked_for(trans: bool) -> None:
+    section = attention([text(range(10))], key=0, value=0, trans=trans, layers=2)
+    data = bytearray(sequence_file(section))
+    assert with_payload(bytes(data)).report.verdict == "ok"
+    row = 4 * WIDTH
+    start = len(data) - 10 * row  # the V block of the last layer
+    at = start + (4 * (3 * 10 + 6) if trans else 6 * row + 12)
+    struct.pack_into("<f", data, at, math.nan)
+    assert (
+        read_source(Source(Path("made"), bytes(data), len(data)), Options()).report.verdict == "ok"
+    )
+    report = with_payload(bytes(data)).report
+    assert [code.value for code in report.codes] == ["non_finite"]
+    sequence = report.sequences[0]
+    assert sequence.parts[0].non_finite == ((6, 7),)
+    assert sequence.usable == (0, 6)
+    assert "layer 1 V" in report.reason
+
+
+def test_large_finite_values_are_finite() -> None:
+    data = bytearray(sequence_file(attention([text(range(3))], key=0, value=None, layers=1)))
+    data[-4 * WIDTH :] = struct.pack("<f", 3e38) * WIDTH
+    assert with_payload(bytes(data)).report.verdict == "ok"
+
+
+def test_unknown_types_and_histories_are_not_judged() -> None:
+    odd = attention([text(range(3))], key=144, value=144)
+    state = recurrent([Cell(2, ())], ple=(0,))
+    assert with_payload(sequence_file(odd, state)).report.verdict == "ok"
