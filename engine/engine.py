@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT_BYTES: Final = 256 << 20
 Mode = Literal["inspect", "fast"]
+MODES: Final = ("inspect", "fast")
 Prove = Literal["always", "failures"]
 
 
@@ -91,7 +92,10 @@ class Engine:
             audit_each: compare both banks from their bytes after each catch-up.
         Raises: Malformed when the sizes do not fit the model or each other.
         """
-        size = model.config.group_size if model else group_size or GROUP_SIZE
+        if mode not in MODES:
+            raise Malformed(name or "session", "mode", " or ".join(MODES), str(mode))
+        default = GROUP_SIZE if group_size is None else group_size
+        size = model.config.group_size if model else default
         if group_size not in (None, size):
             raise Malformed(name or "session", "group size", str(size), str(group_size))
         try:

@@ -9,13 +9,14 @@ survives. Each fault names the few tests that are there to notice it, so a round
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mutants_rules import Mutant, passes
+from tests.mutants_rules import PYTEST, Mutant
 
 ROOT = Path(__file__).parents[2]
 CARRIED = (
@@ -75,11 +76,8 @@ MUTANTS = (
         "old bytes are copied back after a command that did not finish",
         "bank.py",
         "        if self.spoiled:\n            for owner in self.owners.values():\n"
-        "                cast(Any, owner).remake(public.owners[owner.name])",
-        "        if self.spoiled:\n            whole = Changes(cells=[(0, 1 << 30)])\n"
-        "            whole.dirty.update(dict.fromkeys(public.looks(), 0))\n"
-        "            for owner in self.owners.values():\n"
-        "                owner.catch_up(public.owners[owner.name], whole)",
+        "                cast(Any, owner).remake(public.owners[owner.name])\n        else:\n",
+        "        if True:\n",
         f"{REAL}test_a_weight_whose_file_was_cut",
         CATCH_UP,
     ),
@@ -269,6 +267,19 @@ def survives(fault: Planted | None, suite: Sequence[str] = ()) -> bool:
         file = copy / "engine" / fault.mutant.file
         file.write_text(fault.mutant.planted(file.read_text()))
         return passes(copy, suite or fault.tests)
+
+
+def passes(folder: Path, suite: Sequence[str]) -> bool:
+    """True when these tests pass there. Raises: RuntimeError when they did not run."""
+    command = [sys.executable, *PYTEST, *suite]
+    try:
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    except subprocess.TimeoutExpired:
+        return False  # a suite that hangs is noticed
+    # a copy that crashes is noticed, too: undefined arrays can do that
+    if ran.returncode not in (0, 1, 2) and ran.returncode > 0:
+        raise RuntimeError(f"the suite did not run: {ran.stdout[-500:]}{ran.stderr[-500:]}")
+    return ran.returncode == 0
 
 
 def main(numbers: Sequence[int] = ()) -> int:

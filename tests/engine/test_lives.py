@@ -10,8 +10,8 @@ import pytest
 
 from engine.checks import run_check
 from engine.engine import append
-from engine.ops import EvictFront, Fork, Reset, Restore, Save, Shift
-from tests.helpers.engines import good, prompt, public, session
+from engine.ops import EvictFront, Fork, Reset, Restore, Rewind, Save, Shift
+from tests.helpers.engines import batch, good, prompt, public, session
 from tests.helpers.lives import Ops, World, agrees, told
 
 SEED = int(os.environ.get("BANKFLIP_SEED", "20261129"))
@@ -79,6 +79,8 @@ def test_every_published_op_can_be_undone(mode: str) -> None:
     tokens = prompt(n=80)
     for op in (
         append(0, 0, tokens),
+        # as many rows as before, and other ones
+        batch(Rewind(0, 60), append(0, 60, list(range(20)))),
         Save(0, "a"),
         EvictFront(0, 4),
         Shift(0, 3),
@@ -89,6 +91,7 @@ def test_every_published_op_can_be_undone(mode: str) -> None:
     ):
         before, digests = public(engine), engine.digests()
         good(engine, op)
+        engine.audit()
         record = engine.undo()
         assert not isinstance(record, str), (op, record)
         assert (public(engine), engine.digests()) == (before, digests)
