@@ -35,8 +35,8 @@ def freeze(value: Any, pins: Callable[[Any], tuple[str, ...]] = lambda _: ()) ->
     """The state of `value` now. `pins(obj)` names the attributes that are pinned, not held."""
     if isinstance(value, mx.array):
         return ("array", copy.copy(value))
-    if isinstance(value, _PLAIN):
-        return ("value", value)
+    if isinstance(value, (*_PLAIN, nn.Module)):
+        return ("value", value)  # a module is a dict, too, and no part of a cache's state
     if isinstance(value, list | tuple):
         return ("seq", value, [freeze(item, pins) for item in value])
     if isinstance(value, dict):
@@ -150,7 +150,7 @@ def arrays_of(value: Any) -> Iterator[Any]:
         for item in value.values():
             yield from arrays_of(item)
     elif isinstance(value, _PLAIN):
-        return
+        pass
     elif is_stateful(value):
         own = getattr(value, "__dict__", None)
         yield from arrays_of(value.state if own is None else own)

@@ -151,7 +151,7 @@ class Guard:
         mx.eval(keys, values)
         self.keep(self.kind.writes(self.cache, int(keys.shape[2])))
         result = type(self.cache).update_and_fetch(self.cache, keys, values)
-        mx.async_eval(buffers(self.cache))  # type: ignore[no-untyped-call]
+        mx.eval(buffers(self.cache))
         return result
 
     def put_back(self) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import mlx.core as mx
+import mlx.nn as nn
 import numpy as np
-from mlx.utils import tree_flatten
 
 from .errors import NotFinite, StateLost
 from .freeze import arrays_of
@@ -154,7 +154,7 @@ class TransactionalModel(TimeTravel):
             raise
 
     def _evaluate_weights(self) -> None:
-        named = tree_flatten(self._model.parameters())
+        named = _named_arrays(self._model)
         if self._lost_weights:
             same = [n for n, a in named if n in self._lost_weights and id(a) in self._lost_ids]
             if same:
@@ -175,9 +175,20 @@ class TransactionalModel(TimeTravel):
 
     def _note_lost_weights(self) -> None:
         """Weights that came after the wrapping were part of a failed evaluation, perhaps."""
-        named = tree_flatten(self._model.parameters())
+        named = _named_arrays(self._model)
         if any(id(array) not in self._good_weights for _, array in named):
             self._remember_lost(named)
+
+
+def _named_arrays(model: Any) -> list[tuple[str, Any]]:
+    """Every array of a model; those that are no parameters (`_freqs` of a rotary layer), too."""
+    return [
+        (f"{name}.{key}", array)
+        for name, module in model.named_modules()
+        for key, value in module.items()
+        if not isinstance(value, nn.Module)
+        for array in arrays_of(value)
+    ]
 
 
 def make_prompt_cache(model: Any, max_kv_size: int | None = None) -> list[Any]:
