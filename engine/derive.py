@@ -235,7 +235,8 @@ class Planner:
             return
         origin = usable_origin(lineage, line.counts, count)
         if origin is None:
-            best = nearest_count(lineage, line.counts, count)
+            least = lineage.evicted + (not isinstance(effect, Truncated))  # a fork takes something
+            best = nearest_count(lineage, line.counts, count, least)
             moved = lineage.last_move()
             first = first_position(lineage)
             raise self._refuse(
@@ -281,9 +282,16 @@ def usable_origin(lineage: Lineage, counts: frozenset[int], count: int) -> int |
     return 0 if lineage.evicted == 0 else None
 
 
-def nearest_count(lineage: Lineage, counts: frozenset[int], count: int) -> int:
-    """The legal target nearest to `count` that is still live; ties go to the lower one."""
-    exact = {c for c in counts if lineage.evicted <= c <= lineage.consumed}
+def nearest_count(
+    lineage: Lineage, counts: frozenset[int], count: int, least: int | None = None
+) -> int:
+    """The legal target nearest to `count` that is still live; ties go to the lower one.
+
+    Args:
+        least: the lowest count that the op allows, None for all that is evicted.
+    """
+    least = lineage.evicted if least is None else least
+    exact = {c for c in counts if least <= c <= lineage.consumed}
     moved = lineage.last_move()
     open_from = [c for c in exact if c >= moved]
     candidates = exact | {lineage.consumed}

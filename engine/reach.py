@@ -15,10 +15,10 @@ def limit_views(bank: Bank, seq: int) -> tuple[LimitView, ...]:
         _row("append at", known.append_start, known.append_start.high),
         _row("append count", known.append_count, known.append_count.high),
         _row("evict_front", known.evict, known.evict.high),
-        _back(bank, seq, known.rewind),
+        _back(bank, seq, "rewind", known.rewind),
         _shift("shift down", known.shift, -1, known.shift.low),
         _shift("shift up", known.shift, 1, known.shift.high),
-        _row("fork", known.fork, known.fork.low),
+        _back(bank, seq, "fork", known.fork),
     ]
     return tuple(rows)
 
@@ -46,18 +46,20 @@ def _why(value: int | None) -> str:
     return "" if value is None else f": {value:,}"
 
 
-def _back(bank: Bank, seq: int, limit: Limit) -> LimitView:
-    """Rewind: with a model evicted or moved positions end what can be replayed."""
-    row = _row("rewind", limit, limit.low)
+def _back(bank: Bank, seq: int, op: str, limit: Limit) -> LimitView:
+    """Rewind and fork: with a model evicted or moved positions end what can be replayed."""
+    row = _row(op, limit, limit.low)
     if not bank.with_model or not limit.possible or limit.low is None:
         return row
     lineage = bank.tokens.of(seq)
     if lineage.evicted == 0:
         return row
     moved, counts = lineage.last_move(), {c.count for c in bank.checkpoints.get(seq, ())}
-    legal = {c for c in counts if lineage.evicted <= c} | {lineage.consumed}
-    farthest = limit.low + min(legal) - lineage.evicted
+    first = bank.history.value.of(seq).run.start
+    least = lineage.evicted + limit.low - first
+    legal = {c for c in counts if least <= c} | {lineage.consumed}
+    farthest = first + min(legal) - lineage.evicted
     if farthest <= limit.low:
         return row
     told = f"{Reason.NO_CHECKPOINT}: evicted or moved after token {moved:,}"
-    return LimitView("rewind", limit.high, farthest, told)
+    return LimitView(op, limit.high, farthest, told)

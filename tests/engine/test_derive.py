@@ -178,6 +178,19 @@ def test_every_target_is_legal_or_its_nearest_one_is(name: str) -> None:
     assert result.ok, result.sentence
 
 
+def test_a_fork_is_never_sent_to_take_nothing() -> None:
+    """The checkpoint at 64 tokens is the first live position: a rewind may go there, not a fork."""
+    engine = session(mode="fast")
+    good(engine, append(0, 0, prompt(n=90)))
+    good(engine, EvictFront(0, 64))
+    rewind, fork = (engine.apply(op) for op in (Rewind(0, 70), Fork(0, 1, 70)))
+    assert (rewind.result, rewind.nearest) == ("rejected: no-checkpoint", 64)
+    assert (fork.result, fork.nearest) == ("rejected: no-checkpoint", 90)
+    good(engine, Fork(0, 1, 90))
+    good(engine, Rewind(0, 64))
+    assert run_check(engine, "same-as-fresh").ok
+
+
 def test_tokens_for_positions_are_fixed_and_in_the_vocabulary() -> None:
     ids = tokens_for(range(5000), 256)
     assert ids.min() >= 0
