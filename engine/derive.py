@@ -172,21 +172,31 @@ class Planner:
         if op.tokens is None:
             ids = tokens_for(range(effect.start, effect.start + effect.n), vocab_size)
         else:
-            ids = np.array(op.tokens[part], np.int64)
-        wrong = np.flatnonzero((ids < 0) | (ids >= vocab_size))
-        if wrong.size:
-            where = effect.start + int(wrong[0])
-            raise self._refuse(
-                effect,
-                Reason.TOKEN,
-                f"token at position {where} must be from 0 to {vocab_size - 1}",
-                expected=vocab_size - 1,
-                given=int(ids[wrong[0]]),
-            )
+            ids = self._ids(effect, op.tokens[part], vocab_size)
         at = line.lineage.consumed
         self._pieces(number, effect.seq, at, ids, op.chunk, replay=False)
         line.lineage = line.lineage.appended(effect.start, ids)
         self._add_counts(line, at)
+
+    def _ids(self, effect: Appended, tokens: tuple[int, ...], vocab_size: int) -> Ids:
+        """The tokens as int64. Raises: Rejected naming the first that the model does not have."""
+        given = np.asarray(tokens)
+        if given.dtype.kind in "iu":
+            wrong = np.flatnonzero((given < 0) | (given >= vocab_size))
+        else:
+            # something that is not an integer, or an integer of any size
+            wrong = np.array([i for i, t in enumerate(tokens) if not _is_id(t, vocab_size)])
+        if wrong.size:
+            at = int(wrong[0])
+            token, what = tokens[at], f"must be from 0 to {vocab_size - 1}"
+            raise self._refuse(
+                effect,
+                Reason.TOKEN,
+                f"token at position {effect.start + at} {what}",
+                expected=vocab_size - 1,
+                **({"given": int(token)} if isinstance(token, (int, np.integer)) else {}),
+            )
+        return np.array(tokens, np.int64)
 
     def _add_counts(self, line: _Line, at: int) -> None:
         step = CHECKPOINT_TOKENS
@@ -255,6 +265,10 @@ class Planner:
         new = range((origin // step + 1) * step, count + 1, step)
         kept = {c for c in line.counts if c <= count}
         line.counts = frozenset(sorted(kept.union(new))[-self.kept :])
+
+
+def _is_id(token: object, vocab_size: int) -> bool:
+    return isinstance(token, (int, np.integer)) and 0 <= token < vocab_size
 
 
 def first_position(lineage: Lineage) -> int:

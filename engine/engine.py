@@ -140,8 +140,10 @@ class Engine:
             sink: [n, V] float32, gets the logits of every appended token after the flip; it is
                 untouched by a refusal.
         Raises: InvariantBroken, KeyboardInterrupt; Malformed for a `Fail` at a stage that the op
-            in flight does not have.
+            in flight does not have; ValueError for a sink that cannot take the logits.
         """
+        if sink is not None:
+            self._check_sink(sink, look.n_positions(op))
         if isinstance(op, Fail):
             return self._apply_fail(op, op_number)
         refused = self.begin(op, op_number=op_number, keep_logits=sink is not None)
@@ -153,6 +155,16 @@ class Engine:
                 if record.outcome == "ok" and sink is not None:
                     self._fill(sink)
                 return record
+
+    def _check_sink(self, sink: npt.NDArray[Any], n: int) -> None:
+        """After the flip nothing may fail: a buffer that cannot take the logits is refused now."""
+        width = self.model.config.vocab_size if self.model is not None else 0
+        fits = sink.ndim == 2 and sink.shape[0] >= n and sink.shape[1] == width
+        if not fits or sink.dtype != np.float32 or not sink.flags.writeable:
+            raise ValueError(
+                f"sink: expected a writable float32 buffer of at least {n} x {width}, "
+                f"given {sink.dtype} {' x '.join(map(str, sink.shape))}"
+            )
 
     def _fill(self, sink: npt.NDArray[Any]) -> None:
         at = 0

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "bankflip-session-1"
 KINDS: Final = ("start", "evict", "shift")
-MAX_SEQUENCE: Final = 2**31 - 1
+MAX_SEQUENCE: Final = 2**62
+"""Sequence numbers stand in digests as int64."""
 
 
 def fingerprint(model: Model | None) -> str:
@@ -280,8 +281,8 @@ class _Reader:
         key, start, stop = entry.get("key"), entry.get("start"), entry.get("stop")
         if type(key) not in (int, str) or type(start) is not int or type(stop) is not int:
             raise self.bad(f"entry {number}", "key, start and stop", sorted(map(str, entry)))
-        if isinstance(key, int) and not 0 <= key <= MAX_SEQUENCE:
-            raise self.bad(f"entry {number}", f"a sequence from 0 to {MAX_SEQUENCE}", key)
+        if isinstance(key, int) and abs(key) > MAX_SEQUENCE:
+            raise self.bad(f"entry {number}", f"a sequence up to {MAX_SEQUENCE}", key)
         origin = entry.get("origin")
         if origin is not None and (type(origin) is not int or abs(origin) > MAX_POSITION):
             raise self.bad(f"origin of {key}", "a position", origin)

@@ -191,6 +191,18 @@ def test_a_fork_is_never_sent_to_take_nothing() -> None:
     assert run_check(engine, "same-as-fresh").ok
 
 
+@pytest.mark.parametrize("token", [-1, 256, 2**31, 2**63, 2**70, -(2**70), 1.5, None])
+def test_a_token_that_the_model_does_not_have_is_refused(token: object) -> None:
+    engine = session(mode="fast")
+    good(engine, append(0, 0, [1, 2]))
+    before = engine.digests()
+    record = engine.apply(append(0, 2, [255, token, 3]))  # type: ignore[list-item]
+    assert record.result == "rejected: token"
+    assert "token at position 3 must be from 0 to 255" in record.sentence
+    assert engine.digests() == before
+    good(engine, append(0, 2, np.array([255, 0, 3])))  # type: ignore[arg-type]
+
+
 def test_tokens_for_positions_are_fixed_and_in_the_vocabulary() -> None:
     ids = tokens_for(range(5000), 256)
     assert ids.min() >= 0

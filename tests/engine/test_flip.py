@@ -172,3 +172,25 @@ def test_the_sentinel_of_the_caller_is_written_after_the_flip(
     assert seen == [True, True]
     assert np.isfinite(sink).all()
     assert not (sink == -7.5).any()
+
+
+@pytest.mark.parametrize(
+    "sink",
+    [
+        np.zeros((1, 256), np.float32),
+        np.zeros((2, 255), np.float32),
+        np.zeros((2, 256), np.float64),
+        np.zeros(512, np.float32),
+        np.broadcast_to(np.float32(0), (2, 256)),
+    ],
+    ids=["too few rows", "too narrow", "float64", "flat", "read-only"],
+)
+def test_a_buffer_that_cannot_take_the_logits_is_refused_before_anything(sink: Any) -> None:
+    engine = session(mode="fast")
+    good(engine, append(0, 0, [1]))
+    before = photograph(engine.pair)
+    with pytest.raises(ValueError, match="at least 2 x 256"):
+        engine.apply(append(0, 1, [1, 2]), sink=sink)
+    assert changed(before, photograph(engine.pair)) == set()
+    assert engine.open is None
+    good(engine, append(0, 1, [1, 2]), sink=np.zeros((2, 256), np.float32))

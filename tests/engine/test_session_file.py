@@ -155,6 +155,17 @@ def test_sessions_without_a_model(tmp_path: Path) -> None:
     assert "window" in refused(Engine(None, window=8), path)
 
 
+def test_any_sequence_that_can_be_made_can_be_saved(tmp_path: Path) -> None:
+    engine = session(TINY, mode="fast")
+    for seq in (-(2**40), -1, 0, 2**40):
+        good(engine, append(seq, 0, [1, 2]))
+    good(engine, Save(-1, "\u00e9\0 slot"))
+    save_session(engine, tmp_path / "a")
+    other = session(TINY, mode="fast")
+    load_session(other, tmp_path / "a")
+    assert other.digests() == engine.digests()
+
+
 def test_the_wrong_model_is_refused_and_named(saved: Path) -> None:
     for engine in (session("qwen4exp-mixed"), Engine(None)):
         assert TINY in refused(engine, saved)
