@@ -48,9 +48,9 @@ MakeDriver = Callable[[Callable[[int, Body], None], CancelToken], DriverLike]
 
 def engine_driver(emit: Callable[[int, Body], None], cancel: CancelToken) -> DriverLike:
     """The engine's own driver; imported here, so that the window opens before the engine does."""
-    from engine.driver import Driver
+    from engine.drivers import AnyDriver
 
-    driver: DriverLike = Driver(emit, cancel)
+    driver: DriverLike = AnyDriver(emit, cancel)
     return driver
 
 

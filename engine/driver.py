@@ -36,6 +36,7 @@ from engine.ops import Append, Fail
 from engine.progress import CancelToken, Progress
 from engine.reach import limit_views
 from engine.reading import arrays_of, read_array
+from engine.run import Run
 from engine.session_file import load_session, save_session
 from engine.snapshot import CheckResult, Record
 from engine.terms import FailKind
@@ -77,7 +78,8 @@ class Driver:
             if self.engine is None and not isinstance(command, c.OpenModel):
                 self._tell(Trouble(name, "no session is open: open a model first"))
                 return
-            _HANDLERS[type(command)](self, command)
+            # by name, so that a driver of another kind of model can put its own in place
+            getattr(self, _HANDLERS[type(command)].__name__)(command)
         except InvariantBroken as error:
             self._stop()
             self._tell(Trouble(name, f"a bug was recorded and publishing stopped: {error}"))
@@ -256,7 +258,7 @@ class Driver:
         if not waiting:
             return None
         seq = next((s for s in waiting if s >= self._next_seq), waiting[0])
-        run = self._engine.pair.public_bank.history.value.of(seq).run
+        run = self._run_of(seq)
         start = run.stop if run.n else self._starts.get(seq, 0)
         if self._to is not None:
             n = min(n, self._to - start)
@@ -265,6 +267,9 @@ class Driver:
         queue = self._queues[seq]
         tokens = tuple(queue[i] for i in range(min(n, len(queue))))
         return Append(seq, range(start, start + len(tokens)), tokens)
+
+    def _run_of(self, seq: int) -> Run:
+        return self._engine.pair.public_bank.history.value.of(seq).run
 
     def _begin_chunk(self, n: int) -> bool:
         """Open the next chunk's transaction; False when there is none or it was refused."""

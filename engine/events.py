@@ -72,6 +72,8 @@ class SessionOpened:
     """(name, unit)."""
     arrays: tuple[tuple[str, int, str], ...]
     """(owner, layer, part) that `ReadArray` can copy out."""
+    n_vocabulary: int | None = None
+    """Token ids from 0 that the model knows; None when nobody said."""
 
 
 Body = (

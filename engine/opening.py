@@ -67,7 +67,7 @@ def open_engine(
     from engine.graph.selfcheck import proven_backend
     from engine.weights import load_model
 
-    name = _device(backend)
+    name = device_named(backend)
     mx.set_default_device(mx.Device(mx.cpu if name == "cpu" else mx.gpu))
     exact = "not checked"
     if self_check:
@@ -80,7 +80,7 @@ def open_engine(
     return engine
 
 
-def _device(backend: str) -> str:
+def device_named(backend: str) -> str:
     """The device of a backend name. Raises: Unreadable when this machine does not have it."""
     import metal
 

@@ -70,7 +70,7 @@ class OwnerView:
     private_digest: str
     """Empty while the private bank lacks the last transaction or holds an unsealed image."""
     state: str
-    """`same`, `stale` (catch-up due), `in flight` or `sealed`."""
+    """`same`, `stale` (catch-up due), `in flight`, `sealed`, or `single` (no second bank)."""
     n_stale_rows: int
     layers: tuple[tuple[int, str], ...] = ()
     """(layer, public digest of that layer) for owners with layers."""

@@ -27,16 +27,19 @@ from app.play import OnRecord, full_json
 from engine.capture import CaptureWriter
 from engine.engine import Engine, append
 from engine.errors import EngineError, Unreadable
+from engine.lm_folder import is_lm_folder
 from engine.opening import builtin_models, open_engine
 from engine.snapshot import Record
 
 HELP = "run a model transactionally"
 
 EPILOG = """MODEL is a folder with config.json and safetensors, or a built-in name: {names}.
+Any other model folder is run by mlx-lm (pip install 'bankflip[mlx-lm]'), every chunk a transaction.
 
 examples:
   bankflip generate qwen4exp-tiny --tokens 11,23,5,8 --steps 8
-  bankflip generate DIR --tokens-file prompt.json --chunk 5 --logits out.npy --json"""
+  bankflip generate DIR --tokens-file prompt.json --chunk 5 --logits out.npy --json
+  bankflip generate MLX_DIR --prompt "The two banks" --steps 50"""
 
 MAX_TOKEN = 2**31 - 1
 
@@ -70,6 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     prompt.add_argument(
         "--tokens-file", metavar="F.json", type=Path, help="the same as a JSON list in a file"
     )
+    prompt.add_argument(
+        "--prompt",
+        metavar="TEXT",
+        help="text, for a folder with a tokenizer; --steps then ends at its end-of-text id",
+    )
     parser.add_argument(
         "--steps",
         metavar="N",
@@ -102,10 +110,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Generate; a refusal ends with status 1 and leaves files of results untouched."""
-    tokens = read_tokens(args)
+    foreign = is_lm_folder(args.model)
+    if args.prompt is not None and not foreign:
+        raise UsageError(f"--prompt: {args.model} has no tokenizer: give --tokens")
+    tokens = read_tokens(args) if args.prompt is None else []
     for path in (args.logits, args.record):
         if path is not None:
             check_output(path)
+    if foreign:
+        from app.cli import generate_lm
+
+        return generate_lm.run(args, tokens)
     engine = open_engine(args.model, backend=args.backend, self_check=True)
     with ExitStack() as stack:
         on_record: OnRecord = lambda record: None  # noqa: E731

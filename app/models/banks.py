@@ -20,7 +20,9 @@ OWNER_COLUMNS = (
     Column("Owner"),
     Column("Public", mono=True, tip="Digest of the visible content, first 8 of 32 hex digits"),
     Column("Private", mono=True, tip="Digest in the private bank once it is caught up and sealed"),
-    Column("State", tip="same, stale (catch-up due), in flight or sealed"),
+    Column(
+        "State", tip="same, stale (catch-up due), in flight, sealed, or single (no second bank)"
+    ),
     Column("Bytes", "right", mono=True, tip="Storage of one bank"),
     Column("Stale rows", "right", mono=True, tip="Rows that the next catch-up copies"),
     Column("Per", tip="What the owner keeps one row for"),
@@ -32,8 +34,20 @@ PART_COLUMNS = (
     Column("Count", "right", mono=True),
     Column("Verdict", tip="How the part stands against the main run"),
 )
-STATE_GLYPHS = {"same": "tick", "sealed": "tick", "stale": "dash", "in flight": "triangle"}
-STATE_ROLES = {"same": "done", "sealed": "done", "stale": "pending", "in flight": "running"}
+STATE_GLYPHS = {
+    "same": "tick",
+    "single": "tick",
+    "sealed": "tick",
+    "stale": "dash",
+    "in flight": "triangle",
+}
+STATE_ROLES = {
+    "same": "done",
+    "single": "done",
+    "sealed": "done",
+    "stale": "pending",
+    "in flight": "running",
+}
 FIXED_UNITS = ("sequence",)
 """Units of owners of fixed size: their count is of consumed tokens."""
 
@@ -88,10 +102,17 @@ def _private_detail(state: State) -> str:
         writes = f" of {where}" if state.open.stop > state.open.start else ""
         following = f", next {state.open.next_stage}" if state.open.next_stage else ""
         return f"in flight: {state.open.op}{writes}{following}"
+    if _stands_alone(state):
+        return "none: this model has one set of caches; a failed chunk is taken back in place"
     n_stale = sum(view.state == "stale" for view in state.owners)
     if n_stale:
         return f"idle, catch-up due for {text.plural(n_stale, 'owner')}"
     return "idle, same as public"
+
+
+def _stands_alone(state: State) -> bool:
+    """True for a session without a second bank."""
+    return bool(state.owners) and all(view.state == "single" for view in state.owners)
 
 
 def owner_table(state: State) -> Table:
@@ -114,7 +135,7 @@ def _owner_row(view: OwnerView) -> Row:
     cells = (
         Cell(view.name, tip="\n".join(filter(None, (OWNERS.get(view.name), layers)))),
         digest_cell(view.public_digest),
-        digest_cell(view.private_digest, absent="unsealed"),
+        digest_cell(view.private_digest, absent="none" if view.state == "single" else "unsealed"),
         state,
         Cell(text.size(view.n_bytes), tip=f"{text.count(view.n_bytes)} bytes a bank"),
         Cell(text.count(view.n_stale_rows) if view.n_stale_rows else text.NOTHING),
@@ -131,15 +152,16 @@ def digest_cell(value: str, absent: str = "none") -> Cell:
 
 
 def total_bytes(state: State) -> int:
-    """Bytes of both banks."""
-    return 2 * sum(view.n_bytes for view in state.owners)
+    """Bytes of both banks, or of the only one."""
+    return (1 if _stands_alone(state) else 2) * sum(view.n_bytes for view in state.owners)
 
 
 def summary(state: State) -> str:
     """One line over the owners: how many, their bytes, and the saved slots."""
     out = text.plural(len(state.owners) or len(state.digests), "owner")
     if state.owners:
-        out += f", {text.size(total_bytes(state))} in both banks"
+        where = "" if _stands_alone(state) else " in both banks"
+        out += f", {text.size(total_bytes(state))}{where}"
     if state.slots:
         saved = ", ".join(
             f"{slot.name} ({text.span(slot.start, slot.stop)})" for slot in state.slots
@@ -229,7 +251,8 @@ def _mark(view: SequenceView, part: PartView, unit: str) -> Cell:
     behind = _end_of(view, part, unit)
     if behind is None:
         return _agrees() if view.n_live == 0 or unit == "slot" else _drift("absent")
-    if behind == view.stop and (_is_fixed(part, unit) or part.first in (None, view.start)):
+    whole = _is_fixed(part, unit) or unit == "window" or part.first in (None, view.start)
+    if behind == view.stop and whole:
         return _agrees()
     if behind < view.stop:
         return _drift(f"behind by {text.count(view.stop - behind)}")

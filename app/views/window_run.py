@@ -90,8 +90,10 @@ class RunCommands:
         self.send(Feed(self.seq, tokens))
 
     def feed_made_up(self) -> None:
-        """Queue something to run."""
-        self.feed(made_up(FED_ON_OPEN))
+        """Queue something to run, of ids that the model knows."""
+        session = self.client.session
+        n_known = session.n_vocabulary if session is not None else None
+        self.feed(tuple(i % n_known if n_known else i for i in made_up(FED_ON_OPEN)))
 
     def focus_feed(self) -> None:
         """Put the keyboard into the field for tokens."""

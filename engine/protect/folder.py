@@ -10,6 +10,9 @@ from mlx_lm.utils import load_model, load_tokenizer
 
 from .errors import ProtectError
 
+_FROM_DISK = {"trust_remote_code": False, "local_files_only": True}
+"""Left open, the tokenizer library would ask whether to run code that came with the folder."""
+
 
 class BadFolder(ProtectError):
     """A folder that holds no model mlx-lm can run."""
@@ -44,7 +47,7 @@ def _config(path: Path) -> dict[str, Any]:
         raise BadFolder(f"{path}: expected a config.json, found none")
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadFolder(f"{file}: expected JSON: {error}") from error
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise BadFolder(f"{file}: expected an object with a `model_type`")
@@ -56,6 +59,6 @@ def _tokenizer(path: Path, config: dict[str, Any]) -> Any | None:
     if not any((path / name).is_file() for name in names):
         return None
     try:
-        return load_tokenizer(path, eos_token_ids=config.get("eos_token_id"))
+        return load_tokenizer(path, dict(_FROM_DISK), eos_token_ids=config.get("eos_token_id"))
     except Exception as error:  # the tokenizer library raises anything here
         raise BadFolder(f"{path}: the tokenizer can't be opened: {error}") from error

@@ -83,6 +83,17 @@ class ProtectedSession:
         return [0, len(self.tokens) - 1] if self.tokens else None
 
     @property
+    def n_vocabulary(self) -> int | None:
+        """Token ids of the model, as its arguments say; None when they don't."""
+        return self._n_vocabulary
+
+    @property
+    def first_target(self) -> int:
+        """The earliest position that `rewind` and `fork` can reach."""
+        first = self.model.legal_targets(self.cache)["first"]
+        return len(self.tokens) if first is None else int(first)
+
+    @property
     def n_layers(self) -> int:
         """Layers a fault can be armed at."""
         return len(self.model.layers)
