@@ -1,4 +1,4 @@
-"""The window on a model folder of mlx-lm: open, fail after a middle layer, go on, look at it all."""
+"""The window on a folder of mlx-lm: open, fail after a middle layer, go on, look at it all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bankflip generate` on folders of mlx-lm: what plain mlx-lm chooses, whole files, one sentence."""
+"""`bankflip generate` on folders of mlx-lm: what mlx-lm chooses, files whole."""
 
 from __future__ import annotations
 
