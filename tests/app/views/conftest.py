@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import pytest
-
-if find_spec("PySide6") is None:
-    collect_ignore_glob = ["test_*.py"]
 
 from app import theme
 from app.client import Client
