@@ -22,7 +22,7 @@ from engine.snapshot import Record, SequenceView, Snapshot
 if TYPE_CHECKING:
     from engine.commands import Command
 
-DELIVERY_INTERVAL_MS = 16
+DELIVERY_INTERVAL_MS = 25
 """Events are handed on at most this often, so that the painting keeps up with any engine."""
 
 DELIVERY_BUDGET_NS = 4_000_000

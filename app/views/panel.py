@@ -6,6 +6,7 @@ stale; it is rebuilt at most every `INTERVAL_MS`, and not at all while nobody ca
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -37,6 +38,8 @@ time at most, however fast chunks run."""
 STEP = 4_000
 """Records that are read in one go."""
 _JOURNALS: WeakKeyDictionary[QObject, Journal] = WeakKeyDictionary()
+_DELAYS = itertools.cycle(range(0, 50, 9))
+"""Panels redraw one after the other, so that no turn of the event loop holds all of them."""
 PLACES = ("start", "stop", "cell", "group")
 
 
@@ -51,6 +54,7 @@ class Panel(QWidget):
         self.setAccessibleName(self.title)
         self._stale = True
         self._interval = INTERVAL_MS
+        self._delay = next(_DELAYS)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.look_again)
@@ -85,7 +89,7 @@ class Panel(QWidget):
         self._stale = True
         if not self.can_be_seen():
             return
-        wait = INTERVAL_MS if prompt else self._interval
+        wait = INTERVAL_MS if prompt else self._interval + self._delay
         if not self._timer.isActive() or self._timer.remainingTime() > wait:
             self._timer.start(wait)
 
