@@ -28,7 +28,7 @@ DELIVERY_INTERVAL_MS = 25
 DELIVERY_BUDGET_NS = 4_000_000
 """Time one turn of the event loop may spend on handing events on."""
 
-SWITCH_INTERVAL_S = 0.001
+SWITCH_INTERVAL_S = 0.00005
 """How long the engine's thread may hold the interpreter while the window wants it."""
 
 NEWEST = 200
