@@ -36,6 +36,8 @@ from engine.progress import Progress
 from engine.snapshot import Record, Snapshot
 
 FOREIGN_PANELS = ("findings", "spans", "problems")
+FIRST_PAINT_MS = 50
+"""The panels are imported after the first picture of the window, not before."""
 UPDATE_MS = 40
 """Enabled states and labels are looked at again at most this often while chunks run."""
 
@@ -226,7 +228,7 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        QTimer.singleShot(0, self, self.build_panels)
+        QTimer.singleShot(FIRST_PAINT_MS, self, self.build_panels)
 
     # start page and session ------------------------------------------------------------------
 
