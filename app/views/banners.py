@@ -96,6 +96,22 @@ class HistoryBanner(Bar):
         self.say(where + self.tr("  Read only; nothing here changes the session."))
 
 
+class FileBar(Bar):
+    """Says that the file shown was changed by someone else."""
+
+    reload_asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("banner_file", "warning", parent)
+        self.setAccessibleName(self.tr("File"))
+        self.button(self.tr("Reload"), "reload").clicked.connect(self._reload)
+        self.button(self.tr("Keep"), "keep").clicked.connect(self.hide)
+
+    def _reload(self) -> None:
+        self.hide()
+        self.reload_asked.emit()
+
+
 class ErrorBar(Bar):
     """The first error on top; later ones are counted. Details stay copyable."""
 

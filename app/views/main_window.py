@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from PySide6.QtCore import QChildEvent, QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QChildEvent, QEvent, QFileSystemWatcher, Qt, QTimer, Signal
 from PySide6.QtGui import QActionGroup, QCloseEvent, QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from app import theme
-from app.action_list import MENUS, NO_SESSION
+from app.action_list import MENUS
 from app.actions import Actions
 from app.client import Client
 from app.log import Logging
@@ -17,7 +17,7 @@ from app.models.selection import Selection
 from app.readers import CaptureReader, ChildCommand, ForeignReader
 from app.settings import Settings
 from app.views import PANELS
-from app.views.banners import ErrorBar, HistoryBanner
+from app.views.banners import ErrorBar, FileBar, HistoryBanner
 from app.views.bars import EngineBar, TimeBar
 from app.views.command_palette import CommandPalette
 from app.views.docks import Docks, connect_panel, make_panel
@@ -31,6 +31,7 @@ from app.views.window_files import FileCommands
 from app.views.window_go import GoCommands
 from app.views.window_help import ViewCommands
 from app.views.window_run import RunCommands
+from app.views.window_states import EnabledStates
 from engine.events import FaultsChanged, FeedChanged, Trouble
 from engine.progress import Progress
 from engine.snapshot import Record, Snapshot
@@ -38,11 +39,9 @@ from engine.snapshot import Record, Snapshot
 FOREIGN_PANELS = ("findings", "spans", "problems")
 FIRST_PAINT_MS = 50
 """The panels are imported after the first picture of the window, not before."""
-UPDATE_MS = 40
-"""Enabled states and labels are looked at again at most this often while chunks run."""
 
 
-class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindow):
+class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, EnabledStates, QMainWindow):
     """One session at a time; the start page where there is none."""
 
     panels_built = Signal()
@@ -99,14 +98,15 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self.stack.addWidget(self.start_page)
         self.stack.addWidget(self.run_panel)
         self.history_banner = HistoryBanner()
-        self.error_bar = ErrorBar()
+        self.error_bar, self.file_bar = ErrorBar(), FileBar()
+        self.watcher = QFileSystemWatcher(self)
         centre = QWidget()
         centre.setObjectName("centre")
         centre.setAccessibleName(self.tr("Centre with bars"))
         layout = QVBoxLayout(centre)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        for widget in (self.error_bar, self.history_banner):
+        for widget in (self.error_bar, self.file_bar, self.history_banner):
             layout.addWidget(widget)
         layout.addWidget(self.stack, 1)
         self.setCentralWidget(centre)
@@ -179,6 +179,8 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self.status.cancelled.connect(self.cancel)
         self.history_banner.returned.connect(self.return_to_live)
         self.error_bar.copied.connect(self.copy)
+        self.watcher.fileChanged.connect(self.file_changed)
+        self.file_bar.reload_asked.connect(self.reload_file)
         self.start_page.demo_asked.connect(self.open_tiny)
         self.start_page.open_asked.connect(self.open_file_dialog)
         self.start_page.path_asked.connect(self.open_path)
@@ -271,6 +273,7 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
         self.hub.select(Selection())
         self.run_panel.forget()
         self.history_banner.hide()
+        self.watch(None)
         self.show_start()
 
     def reset_layout(self) -> None:
@@ -323,59 +326,6 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, QMainWindo
 
     def _say(self, words: str) -> None:
         self.status.showMessage(words, 8000)
-
-    # enabled states --------------------------------------------------------------------------
-
-    def _soon(self) -> None:
-        if not self._timer.isActive():
-            self._timer.start(UPDATE_MS)
-
-    def update_actions(self) -> None:
-        """Enable what can be used now; the others say why not."""
-        client, records = self.client, self.client.records
-        open_ = self.stack.currentWidget() is self.run_panel
-        for spec in self.actions_:
-            reason = "" if open_ or not spec.session else NO_SESSION
-            if not reason and spec.menu.startswith("Run") and client.offline:
-                reason = "a recording is shown: it can be looked at, not run"
-            self.actions_.enable(spec.id, reason or self._reason(spec.id))
-        shown = client.shown
-        newest = records[-1].number if records else 0
-        self.time_bar.event_label(shown.number if shown else newest, newest)
-        fast = client.snapshot is not None and client.snapshot.mode == "fast"
-        self.actions_["run.fast"].setChecked(fast)
-
-    def _reason(self, id: str) -> str:
-        """Why one command can't be used in an open session; empty where it can."""
-        client = self.client
-        opened = client.snapshot.open if client.snapshot is not None else None
-        queued = sum(n for _, n in client.feed.queued)
-        if id in ("run.run", "run.stage", "run.chunk", "run.token", "run.to"):
-            if client.feed.running:
-                return "chunks are running: pause first"
-            if not queued and opened is None:
-                return "no token is queued: feed some (Ctrl+D)"
-            if id == "run.to" and self.hub.selection.start is None:
-                return "no position is selected"
-        if id == "run.pause" and not client.feed.running:
-            return "nothing is running"
-        if id in ("run.finish", "run.discard") and opened is None:
-            return "no transaction is open"
-        if id == "run.unfeed" and not queued:
-            return "no token is queued"
-        if id == "run.clear_faults" and not client.faults.faults:
-            return "no fault is armed"
-        if id in ("go.first", "go.back_event") and self.shown_index <= 0:
-            return "there is no earlier event"
-        if id in ("go.next_event", "go.live") and client.shown is None:
-            return "the newest state is shown"
-        if id == "go.back" and not self.hub.trail.can_go_back:
-            return "nothing was selected before"
-        if id == "go.forward" and not self.hub.trail.can_go_forward:
-            return "nothing was selected after"
-        if id in ("edit.undo", "file.save", "file.record") and client.offline:
-            return "a recording is shown: it can be looked at, not changed"
-        return ""
 
     # selection and copy ----------------------------------------------------------------------
 

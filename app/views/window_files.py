@@ -160,10 +160,32 @@ class FileCommands:
             self.start_session(self.open_model_command(resources.TINY_MODEL))
         self.client.send(LoadSession(str(path)))
 
+    def watch(self, path: Path | None) -> None:
+        """Say when the file shown is changed by someone else."""
+        self.file_bar.hide()
+        if self.watcher.files():
+            self.watcher.removePaths(self.watcher.files())
+        if path is not None:
+            self.watcher.addPath(str(path))
+
+    def file_changed(self, path: str) -> None:
+        """The file was changed, replaced or removed."""
+        there = Path(path).exists()
+        words = self.tr("changed on disk") if there else self.tr("is not there any more")
+        self.file_bar.say(f"{Path(path).name} {words}")
+
+    def reload_file(self) -> None:
+        """Open it again."""
+        if self.source_path is not None:
+            self.open_path(str(self.source_path))
+
     # what comes back -------------------------------------------------------------------------
 
     def session_opened(self, opened: SessionOpened) -> None:
         """A session stands: show it, and what was waiting for it."""
+        if self.client.offline:
+            return  # a recording is shown by the one who read it
+        self.watch(None)
         self.end_opening()
         self.show_session()
         self.client.send_chunk(self.settings.chunk)
@@ -205,6 +227,7 @@ class FileCommands:
                 )
             tracks.extend(found)
         self.client.adopt_foreign(reports)
+        self.watch(self.source_path)
         self.show_session("foreign")
         self.run_panel.show_foreign(tuple(tracks))
         first = reports[0]

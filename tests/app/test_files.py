@@ -102,6 +102,21 @@ def test_a_file_that_vanished_is_unreadable(qtbot) -> None:
     assert signal.args[0][0]["verdict"] == "unreadable"
 
 
+def test_a_file_that_changes_is_said_and_reloaded(window, wait, tmp_path: Path) -> None:
+    path = tmp_path / "x.seq"
+    path.write_bytes((resources.SAMPLES / "llama-cpp-hole.seq").read_bytes())
+    window.open_path(str(path))
+    wait(lambda: not window.is_opening)
+    assert not window.file_bar.isVisible()
+    path.write_bytes((resources.SAMPLES / "llama-cpp-clean.seq").read_bytes())
+    wait(window.file_bar.isVisible, what="the bar")
+    assert window.file_bar.text.text() == "x.seq changed on disk"
+    window.file_bar.reload_asked.emit()
+    wait(lambda: not window.is_opening)
+    assert window.client.foreign["verdict"] == "ok"
+    assert not window.file_bar.isVisible()
+
+
 def test_a_child_tells_status_and_both_streams(qtbot) -> None:
     child = ChildCommand()
     with qtbot.waitSignal(child.ended, timeout=60_000) as signal:

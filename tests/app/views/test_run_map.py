@@ -11,8 +11,9 @@ from PySide6.QtWidgets import QApplication
 from app import theme
 from app.models import sequences as model
 from app.models.sequences import Kind, Refusal
-from app.views.run_detail import TICK_LANE, RunDetail
+from app.views.run_detail import RunDetail
 from app.views.run_overview import RunOverview
+from app.views.run_paint import TICK_LANE
 from app.views.run_panel import RunPanel
 from tests.app import values
 from tests.app.pixels import grab, is_mostly, share
