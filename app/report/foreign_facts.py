@@ -113,7 +113,9 @@ def foreign_facts(
     ok, verdict = foreign_verdict(checked)
     sequences = checked.get("sequences") or []
     holes = [hole for sequence in sequences for hole in foreign_holes(sequence, group_size)]
-    findings = [str(code).replace("_", " ") for code in checked.get("findings") or ()]
+    codes = [str(code).replace("_", " ") for code in checked.get("findings") or ()]
+    # the verdict names a single one already
+    findings = codes if len(codes) > 1 else []
     if checked.get("unproved"):
         names = ", ".join(map(str, checked["unproved"]))
         findings.append(f"the file can't show how far these parts have come: {names}")

@@ -37,6 +37,11 @@ def neighbour_words(side: Neighbour) -> str:
     return text if side.cell is None else f"{text}, cell {number(side.cell)}"
 
 
+def counted(name: str, count: int) -> str:
+    """`1 op`, `2 ops`; words that are no plural stay."""
+    return name.removesuffix("s") if count == 1 else name
+
+
 def environment() -> Environment:
     """Templates with everything escaped and a mistyped name as an error."""
     env = Environment(
@@ -48,6 +53,7 @@ def environment() -> Environment:
     )
     env.filters.update(
         number=number,
+        counted=counted,
         pair=pair_words,
         pairs=pairs_words,
         digest=short_digest,

@@ -68,6 +68,16 @@ SIZES: Final = {
     "bottom": QSize(1080, 340),
 }
 """Size of a panel by its place in the window, in device-independent pixels."""
+OWN_SIZES: Final = {
+    "run": QSize(1080, 380),
+    "pipeline": QSize(1080, 300),
+    "cells": QSize(1080, 300),
+    "spans": QSize(1080, 220),
+    "problems": QSize(1080, 260),
+    "checks": QSize(1080, 180),
+    "findings": QSize(1080, 380),
+}
+"""Panels that say what they have to say in less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +147,7 @@ def shoot(spec: PanelSpec, scene: Scene) -> Shot:
     widget = build(spec, client, hub)
     try:
         tell(widget, client, hub, scene)
-        size = SIZES.get(spec.area, SIZES["centre"])
+        size = OWN_SIZES.get(spec.id) or SIZES.get(spec.area, SIZES["centre"])
         return Shot(
             spec,
             render(widget, size, client),

@@ -150,9 +150,9 @@ def test_a_dark_pdf_is_the_same_twice(hole_refused: Subject, tmp_path: Path) -> 
 def test_dark_pages_carry_light_pictures_for_paper(hole_refused: Subject, tmp_path: Path) -> None:
     write(hole_refused, tmp_path, ("html",), "dark")
     page = page_of(tmp_path / "report.html")
-    on_paper = [link for tag, link in page.links if tag == "source"]
-    on_screen = [link for tag, link in page.links if tag == "img"]
-    assert len(on_paper) == len(on_screen) > 10
+    on_paper = [image["src"] for image in page.images if image.get("class") == "on-paper"]
+    on_screen = [image["src"] for image in page.images if image.get("class") == "on-screen"]
+    assert len(on_paper) == len(on_screen) == len(page.images) / 2 > 10
     assert not set(on_paper) & set(on_screen)
     assert '<body class="dark">' in (tmp_path / "report.html").read_text()
     assert "@media print" in (tmp_path / "report.html").read_text()
