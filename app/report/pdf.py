@@ -159,7 +159,15 @@ def keep_headings(document: QTextDocument, page_px: float) -> None:
                 first_line = below.top() + min(below.height(), ENOUGH_PX)
                 if int(top // page_px) != int(first_line // page_px) and top % page_px > 1:
                     break_before(block)
+                    lay_out_anew(document)
         block = block.next()
+
+
+def lay_out_anew(document: QTextDocument) -> None:
+    """A change of a format lays out only a part at once and the rest later: ask for all."""
+    size = document.pageSize()
+    document.setPageSize(QSizeF(size.width(), size.height() + 1))
+    document.setPageSize(size)
 
 
 def following(block: QTextBlock) -> QTextBlock:
@@ -189,6 +197,8 @@ def paint(
 ) -> None:
     """Every page: background, its part of the text, the foot line."""
     painter = QPainter(writer)
+    # text in pictures must stay sharp: no JPEG
+    painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)
     count = document.pageCount()
     small = QFont("DejaVu Sans", 7)
     for number in range(count):

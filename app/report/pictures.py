@@ -56,9 +56,9 @@ NOISE: Final = "This plugin does not support"
 
 KEYS: Final = "qsa.kv"
 """The owner whose array a picture of the end shows."""
-SOON_MS: Final = 300
+SOON_MS: Final = 2_000
 STILL_TURNS: Final = 3
-LONGEST_WAIT_S: Final = 5.0
+LONGEST_WAIT_S: Final = 20.0
 
 SCALE: Final = 2.0
 SIZES: Final = {
@@ -266,6 +266,9 @@ def settle(widget: QWidget, client: Client) -> None:
         QApplication.sendPostedEvents()
         QApplication.processEvents()
         client.deliver_now()
+        flush = getattr(widget, "flush", None)
+        if flush is not None:
+            flush()
         due = [
             timer
             for timer in widget.findChildren(QTimer)
