@@ -268,7 +268,7 @@ class Planner:
 
 
 def _is_id(token: object, vocab_size: int) -> bool:
-    return isinstance(token, (int, np.integer)) and 0 <= token < vocab_size
+    return isinstance(token, (int, np.integer)) and 0 <= int(token) < vocab_size
 
 
 def first_position(lineage: Lineage) -> int:

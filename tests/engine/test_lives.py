@@ -4,39 +4,47 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 
 import pytest
 
+from engine import load_session, save_session
 from engine.checks import run_check
-from engine.engine import append
+from engine.engine import Engine, append
 from engine.ops import EvictFront, Fork, Reset, Restore, Rewind, Save, Shift
+from tests.helpers import golden
 from tests.helpers.engines import batch, good, prompt, public, session
 from tests.helpers.lives import Ops, World, agrees, told
 
 SEED = int(os.environ.get("BANKFLIP_SEED", "20261129"))
 LIVES = (
-    # golden model, mode, window, lives of the short and the long profile
-    ("qwen4exp-tiny", "fast", None),
-    ("qwen4exp-mixed", "fast", 24),
-    ("qwen4exp-mixed", "inspect", None),
+    # golden model, dtype, mode, window
+    ("qwen4exp-tiny", None, "fast", None),
+    ("qwen4exp-mixed", None, "fast", 24),
+    ("qwen4exp-mixed", None, "inspect", None),
+    ("qwen4exp-mixed", "bfloat16", "fast", None),
 )
-N_OPS = 150 // len(LIVES)
+N_OPS = 160 // len(LIVES)
 
 
-@pytest.mark.parametrize(("name", "mode", "window"), LIVES)
+@pytest.mark.parametrize("number", range(len(LIVES)), ids=[str(life) for life in LIVES])
 def test_a_random_life_is_the_same_as_fresh(
-    name: str, mode: str, window: int | None, long_profile: bool
+    number: int, long_profile: bool, tmp_path: Path
 ) -> None:
+    name, dtype, mode, window = LIVES[number]
     for life in range(12 if long_profile else 1):
-        seed = SEED + life * 100 + LIVES.index((name, mode, window))
+        seed = SEED + life * 100 + number
         print("seed", seed)
-        live(name, mode, window, seed, N_OPS)
+        settings = {"name": name, "mode": mode, "window": window, "audit_each": True}
+        live(lambda s=settings: Engine(golden.model(name, dtype), **s), seed, N_OPS, tmp_path)
 
 
-def live(name: str, mode: str, window: int | None, seed: int, n_ops: int) -> Counter[str]:
+def live(make: Callable[[], Engine], seed: int, n_ops: int, folder: Path) -> Counter[str]:
     """One life; everything is compared after every op, the bytes of a fresh one now and then."""
-    engine = session(name, mode=mode, window=window, audit_each=True)
+    engine = make()
+    window = engine.pair.public_bank.history.value.window
     vocab = engine.model.config.vocab_size if engine.model else 1
     ops, world, earlier = Ops(seed, vocab), World(window), World(window)
     seen: Counter[str] = Counter()
@@ -53,6 +61,13 @@ def live(name: str, mode: str, window: int | None, seed: int, n_ops: int) -> Cou
             engine.compact()
             earlier = deepcopy(world)
             log.append("compact")
+        elif choice < 0.13:
+            digests = engine.digests()
+            save_session(engine, folder / "life")
+            engine = make()
+            load_session(engine, folder / "life")
+            assert engine.digests() == digests, (seed, log[-6:])
+            log.append("saved and loaded in a new session")
         else:
             op = ops.op(world)
             engine.faults[:] = [ops.fault(engine)] if ops.random.random() < 0.25 else []
