@@ -12,12 +12,12 @@ from app.models import definitions, text
 from app.models.definitions import OWNERS
 from app.models.faults import proof, result_line
 from app.models.journal import Journal
-from app.models.provenance import Step, history_of_cell, lineage, token_of
+from app.models.provenance import Step, history_of_cell, lineage, released_by, token_of
 from app.models.selection import Selection
 from app.models.state import State, cell_of, group_of, kind_of, position_in
 from app.models.table import Cell, Jump
 from app.models.tree import Node
-from engine.snapshot import Record, SequenceView, StageView
+from engine.snapshot import SequenceView, StageView
 
 HINT = (
     "Select a position, cell or event.\n"
@@ -122,27 +122,14 @@ def _token(known: Known, steps: tuple[Step, ...]) -> str:
 
 def _history(known: Known, view: SequenceView, steps: tuple[Step, ...], kind: str) -> list[Node]:
     if not steps:
-        gone = "not written in this session" if kind != "padding" else "never written"
-        return [_fact("written by", gone)]
+        never = "not written in this session" if kind != "padding" else "never written"
+        return [_fact("written by", never)]
     nodes = [_event_link("written by" if s.wrote else "then", s.event, s.sentence) for s in steps]
-    if kind in ("evicted", "outside") and (last := _remover(known, view.seq)) is not None:
-        nodes.insert(0, _event_link("released by", last.number, last.sentence))
+    if kind in ("evicted", "outside") and steps[0].wrote:
+        gone = released_by(known.journal, steps[0], known.state.event)
+        if gone is not None:
+            nodes.insert(0, _event_link("released by", gone.number, gone.sentence))
     return nodes
-
-
-def _remover(known: Known, seq: int) -> Record | None:
-    """The newest published op that took positions away from a sequence."""
-    takes = ("evict_front", "remove", "rewind", "reset", "restore", "append")
-    for row in range(_stop_row(known) - 1, -1, -1):
-        record = known.journal.records[row]
-        if record.seq == seq and record.outcome == "ok" and record.op in takes[:-1]:
-            return record
-    return None
-
-
-def _stop_row(known: Known) -> int:
-    event = known.state.event
-    return len(known.journal) if event is None else (known.journal.row_of(event) or 0) + 1
 
 
 # cells ---------------------------------------------------------------------------------------

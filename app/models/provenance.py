@@ -115,8 +115,7 @@ def _through(
     """What one op did to the position, seen from after it; None when it did nothing."""
     name = str(op.get("op"))
     if name == "append" and op.get("seq", record.seq) == seq:
-        wrote = record.positions_written or (0, 0)
-        if wrote[0] <= position < wrote[1]:
+        if _covers(record, op, position):
             return Step(record.number, _wrote(record), seq, position, wrote=True)
     elif name == "shift" and op.get("seq") == seq:
         return _unshifted(record, op, seq, position)
@@ -125,6 +124,15 @@ def _through(
     elif name == "restore" and op.get("seq") == seq:
         return _from_slot(journal, record, row, op, position)
     return None
+
+
+def _covers(record: Record, op: dict[str, Any], position: int) -> bool:
+    """Whether an append wrote the position; inside a transaction its own list says so."""
+    inner = op.get("positions")
+    start, stop = record.positions_written or (0, 0)
+    if isinstance(inner, list) and inner:
+        start, stop = int(inner[0]), int(inner[-1]) + 1
+    return start <= position < stop
 
 
 def _wrote(record: Record) -> str:
@@ -176,6 +184,23 @@ def _save_row(journal: Journal, before: int, slot: str) -> int:
     return -1
 
 
+def released_by(journal: Journal, step: Step, upto: int | None) -> Record | None:
+    """The first published event after a write that took the position away again."""
+    first = journal.row_of(step.event)
+    stop = len(journal) if upto is None else (journal.row_of(upto) or 0) + 1
+    if first is None:
+        return None
+    good = journal.vocabulary["outcome"].get("ok", -1)
+    part = slice(first + 1, stop)
+    own = (journal.numbers("seq")[part] == step.seq) & (journal.codes("outcome")[part] == good)
+    for row in np.flatnonzero(own):
+        record = journal.records[first + 1 + int(row)]
+        view = next((view for view in record.sequences if view.seq == step.seq), None)
+        if view is None or not view.start <= step.position < view.stop:
+            return record
+    return None
+
+
 def history_of_cell(
     journal: Journal, state: State, cell: int, limit: int = 8
 ) -> tuple[Leftover, ...]:
@@ -184,11 +209,13 @@ def history_of_cell(
     low, high = journal.numbers("cell_low")[:stop], journal.numbers("cell_high")[:stop]
     held = any(position_in(view, cell) is not None for view in state.sequences)
     out: list[Leftover] = []
+    good = False
     for row in reversed(np.flatnonzero((low <= cell) & (high > cell))):
         record = journal.records[int(row)]
         if not any(first <= cell < first + n for first, n in record.cells_written):
             continue
-        newest = not out and record.outcome == "ok"
+        newest = not good and record.outcome == "ok"
+        good = good or newest
         where = _written_at(record, cell)
         out.append(Leftover(record.number, record.seq, where, newest and held))
         if len(out) == limit:

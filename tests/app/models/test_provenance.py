@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from app.models.journal import Journal
-from app.models.provenance import history_of_cell, lineage
+from app.models.provenance import history_of_cell, lineage, released_by
 from app.models.state import state_of
 from tests.helpers import sessions
 
@@ -143,3 +144,45 @@ def test_a_cell_written_by_a_failed_chunk_is_a_leftover():
     state = state_of(sessions.snapshot(sessions.sequence(0, 0, 32)), None, 1)
     found = history_of_cell(Journal(records), state, 33)
     assert [(f.event, f.position, f.live) for f in found] == [(1, 33, False)]
+
+
+def test_an_append_inside_a_transaction_is_found():
+    inner = [{"op": "append", "seq": 0, "positions": [8, 9]}]
+    change = sessions.record(
+        2,
+        0,
+        0,
+        op="transaction",
+        op_json=json.dumps({"op": "transaction", "ops": inner}),
+        positions_written=None,
+    )
+    records = [sessions.record(1, 0, 8), change]
+    assert steps(records, 0, 9) == [(2, 0, 9, True)]
+    assert steps(records, 0, 3) == [(1, 0, 3, True)]
+
+
+def test_what_released_a_position_is_the_first_event_after_which_it_is_gone():
+    records = [
+        sessions.record(1, 0, 8),
+        sessions.record(2, 8, 12),
+        op(3, "rewind", to=10, written=None),
+        op(4, "rewind", to=2, written=None),
+    ]
+    records[2] = replace(records[2], sequences=(sessions.sequence(0, 0, 10),))
+    records[3] = replace(records[3], sequences=(sessions.sequence(0, 0, 2),))
+    journal = Journal(records)
+    for position, event in ((11, 3), (9, 4), (5, 4)):
+        step = lineage(journal, 0, position, None)[0]
+        assert released_by(journal, step, None).number == event
+    assert released_by(journal, lineage(journal, 0, 1, None)[0], None) is None
+    assert released_by(journal, lineage(journal, 0, 9, None)[0], 3) is None
+
+
+def test_a_failed_write_does_not_make_the_older_one_a_leftover():
+    records = [
+        sessions.record(1, 0, 4, cells_written=((0, 4),)),
+        sessions.failed(2, cells_written=((0, 4),), positions_written=(0, 4)),
+    ]
+    state = state_of(sessions.snapshot(sessions.sequence(0, 0, 4)), None, 2)
+    found = history_of_cell(Journal(records), state, 1)
+    assert [(f.event, f.live) for f in found] == [(2, False), (1, True)]
