@@ -331,16 +331,21 @@ class Engine:
         self.pair.private_bank.spoiled = True
 
     def compact(self) -> Record:
-        """Move live cells to the front; no sequence changes."""
+        """Move live cells to the front; no sequence changes. Refused while one is open."""
         self._usable()
         op = Batch(())
+        named: dict[str, Any] = {"op": "compact", "op_json": '{"op": "compact"}'}
         self._begun_ns = time.perf_counter_ns()
-        self._logits = []
         self._before = self.pair.public_bank.digests(recompute=self.prove == "always")
+        try:
+            self.require_idle("compact")
+        except Rejected as error:
+            return replace(self._record(op, error, None), **named)
+        self._logits = []
         applied = compact(self.pair.public_bank.history.value)
         work: list[Work] = look.quiet_work(applied) if self.model is not None else []
         self._begin(op, applied, work, False)
-        return replace(self.finish(), op="compact", op_json='{"op": "compact"}')
+        return replace(self.finish(), **named)
 
     def _usable(self) -> None:
         if self.broken:

@@ -13,7 +13,9 @@ import pytest
 from engine import load_session, save_session
 from engine.checks import run_check
 from engine.engine import Engine, append
+from engine.faults import Fault
 from engine.ops import EvictFront, Fork, Reset, Restore, Rewind, Save, Shift
+from engine.terms import FailKind, TxnStage
 from tests.helpers import golden
 from tests.helpers.engines import batch, good, prompt, public, session
 from tests.helpers.lives import Ops, World, agrees, told
@@ -116,3 +118,40 @@ def test_every_published_op_can_be_undone(mode: str) -> None:
     engine.compact()
     assert not isinstance(engine.undo(), str)
     assert public(engine) == before
+
+
+@pytest.mark.parametrize("mode", ["inspect", "fast"])
+def test_a_compaction_that_fails_moves_nothing(mode: str) -> None:
+    """At every stage in every way; the moves overlap cells that others still hold."""
+    engine = session(mode=mode, audit_each=True)
+    for seq in (0, 1, 2):
+        good(engine, append(seq, 0, prompt(n=30)))
+    good(engine, Fork(1, 3, 11))
+    good(engine, Save(1, "a"))
+    good(engine, Reset(0))
+    good(engine, EvictFront(1, 9))
+    before, digests = public(engine), engine.digests()
+    for kind in FailKind:
+        for stage in (s for s in TxnStage if s is not TxnStage.LOAD):
+            engine.faults[:] = [Fault(stage, kind)]
+            record = engine.compact()
+            assert (record.outcome != "ok", record.op) == (True, "compact"), (kind, stage)
+            assert (public(engine), engine.digests()) == (before, digests)
+    engine.faults.clear()
+    n_cells = engine.snapshot().n_cells
+    assert engine.compact().outcome == "ok"
+    assert engine.snapshot().n_cells < n_cells
+    assert (public(engine), engine.digests()) == (before, digests)
+    good(engine, append(2, 30, [1, 2, 3]))
+    assert run_check(engine, "same-as-fresh").ok
+
+
+def test_a_compaction_waits_for_the_open_transaction() -> None:
+    engine = session(mode="inspect")
+    good(engine, append(0, 0, [1, 2]))
+    engine.begin(append(0, 2, [3]))
+    engine.step()
+    record = engine.compact()
+    assert record.result == "rejected: busy"
+    assert engine.finish().outcome == "ok"
+    assert engine.compact().outcome == "ok"
