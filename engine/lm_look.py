@@ -76,6 +76,11 @@ def snapshot_of(session: LmSession) -> Snapshot:
     )
 
 
+def op_text(op: Op) -> str:
+    """An op as JSON, long lists shortened."""
+    return json.dumps(short_json(to_json(op)), separators=(",", ":"))
+
+
 def record_of(
     session: LmSession,
     op: Op,
@@ -94,7 +99,7 @@ def record_of(
         "txn": txn if not isinstance(error, Rejected) else None,
         "op": op.name,
         "seq": op.seq,
-        "op_json": json.dumps(short_json(to_json(op)), separators=(",", ":")),
+        "op_json": op_text(op),
         "n_tokens": n_positions(op),
         "duration_ns": duration_ns,
         "public_bank": 0,

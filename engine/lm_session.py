@@ -32,7 +32,7 @@ from engine.effects import (
 from engine.errors import InvariantBroken, Malformed, Rejected, StepFailed
 from engine.faults import Fault
 from engine.history import History
-from engine.lm_look import record_of, sequence_views, snapshot_of
+from engine.lm_look import op_text, record_of, sequence_views, snapshot_of
 from engine.lm_watch import Passage, Watch, stages_of
 from engine.ops import Append, Fail, Op
 from engine.progress import CancelToken
@@ -170,7 +170,7 @@ class LmSession:
         fault = Fault(op.stage, FailKind(op.kind), 0 if op.times == "always" else op.times)
         self.faults.append(fault)
         try:
-            return replace(self.apply(op.during), op=op.name)
+            return replace(self.apply(op.during), op=op.name, op_json=op_text(op))
         finally:
             self.faults.remove(fault)
 
