@@ -32,7 +32,7 @@ from engine.effects import (
 from engine.errors import Rejected
 from engine.history import History
 from engine.lineage import Lineage
-from engine.ops import Append, Op, Transaction
+from engine.ops import Append, Op, Remove, Transaction
 from engine.owner import Key
 from engine.terms import Reason
 
@@ -88,7 +88,15 @@ class Arrive:
     count: int
 
 
-Work = Piece | Quiet | GoBack | Arrive
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Every position of `key` was removed: the sequence is as if it had never been."""
+
+    effect: int
+    key: int
+
+
+Work = Piece | Quiet | GoBack | Arrive | Forget
 
 
 @dataclass(slots=True)
@@ -138,6 +146,9 @@ class Planner:
             raise self._refuse(effect, Reason.NOT_DERIVABLE, "a model has no meaning for a hole")
         if isinstance(effect, Appended):
             self._append(number, effect, line, vocab_size)
+        elif _removes_all(effect, self._inner(effect), state):
+            self.lines[effect.seq] = _Line(Lineage.empty(), frozenset())
+            self.work.append(Forget(number, effect.seq))
         elif isinstance(effect, Truncated):
             count = line.lineage.evicted + effect.n_left
             self._go_back(number, effect, effect.seq, line, count)
@@ -269,6 +280,15 @@ class Planner:
 
 def _is_id(token: object, vocab_size: int) -> bool:
     return isinstance(token, (int, np.integer)) and 0 <= int(token) < vocab_size
+
+
+def _removes_all(effect: AnyEffect, op: Op, state: History) -> bool:
+    """A removal that is prefix and suffix at once: nothing is left to remember anything."""
+    return (
+        isinstance(effect, (Evicted, Truncated))
+        and isinstance(op, Remove)
+        and not state.of(effect.seq).n
+    )
 
 
 def first_position(lineage: Lineage) -> int:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from engine.bank import Bank, Checkpoint
 from engine.cells import cut
-from engine.derive import CHECKPOINT_TOKENS, Arrive, GoBack, Piece, Quiet, Work
+from engine.derive import CHECKPOINT_TOKENS, Arrive, Forget, GoBack, Piece, Quiet, Work
 from engine.effects import (
     AnyEffect,
     Appended,
@@ -309,6 +309,10 @@ class Worker:
             self._go_back(work)
         elif isinstance(work, Arrive):
             self._arrive(work)
+        elif isinstance(work, Forget):
+            self.bank.history.set_value(self._after(work.effect))
+            self.bank.drop(work.key)
+            self.anchors.discard(work.key)
         elif isinstance(work, Quiet):
             effect = self.txn.applied.effects[work.effect]
             self.bank.history.set_value(self._after(work.effect))

@@ -110,6 +110,18 @@ def test_suffix_removal_is_a_rewind(name: str) -> None:
     assert public(engine) == one_pass(name, tokens[:100])
 
 
+@pytest.mark.parametrize("evict_first", [False, True])
+def test_removing_everything_leaves_no_memory(name: str, evict_first: bool) -> None:
+    engine = session(name, audit_each=True)
+    good(engine, append(0, 0, prompt(name, 70)))
+    if evict_first:
+        good(engine, EvictFront(0, 9))
+    good(engine, Remove(0, None, None))
+    assert public(engine) == session_bytes(name)
+    good(engine, append(0, 33, prompt(name, 5)))
+    assert public(engine) == one_pass(name, prompt(name, 5), 33)
+
+
 @pytest.mark.parametrize("stop", [1, 66, 127, None])
 def test_fork_and_diverge_equals_separate_runs(name: str, stop: int | None) -> None:
     tokens, other = prompt(name, N), list(reversed(prompt(name, 40)))
