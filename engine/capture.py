@@ -129,6 +129,13 @@ class Capture:
         query = "SELECT row FROM records WHERE outcome = ? ORDER BY row LIMIT ?"
         return [row - 1 for (row,) in self._all(query, outcome, -1 if limit is None else limit)]
 
+    def changed_by_refusals(self) -> list[int]:
+        """Where an op that published nothing has other digests after it than before; none, ever."""
+        query = """SELECT r.row FROM records r LEFT JOIN records p ON p.row = r.row - 1
+            WHERE r.outcome IN (SELECT DISTINCT outcome FROM records WHERE outcome != 'ok')
+            AND COALESCE(r.digests_before, p.digests_after) IS NOT r.digests_after ORDER BY r.row"""
+        return [row - 1 for (row,) in self._all(query)]
+
     def lines(self, start: int = 0, stop: int | None = None) -> list[Line]:
         """Journal lines of a half-open range of indexes."""
         names = ", ".join(Line.__dataclass_fields__)

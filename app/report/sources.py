@@ -18,7 +18,7 @@ from app.play import Played, engine_for, full_json, play
 from app.report.facts import MOST_JOURNAL, MOST_REFUSALS, CheckFacts, Facts
 from app.report.foreign_facts import foreign_facts
 from app.report.scene import Scene
-from app.report.session_facts import Session, gather, session_facts, unchanged, without_times
+from app.report.session_facts import Session, gather, session_facts, without_times
 from engine import cases, load_session, open_engine, read_about, run_check
 from engine.capture import Capture, is_capture
 from engine.capture_rows import textless
@@ -242,9 +242,11 @@ def of_capture(path: Path, with_text: bool) -> Subject:
         count = len(capture)
         counts = capture.counts()
         words = [word for word in counts if word != "ok"]
-        places = sorted(place for word in words for place in capture.indexes(word))
-        refused = [capture.record(place) for place in places[:MOST_REFUSALS]]
-        changed = sum(not unchanged(capture.record(place)) for place in places)
+        changed = capture.changed_by_refusals()
+        found = (place for word in words for place in capture.indexes(word, MOST_REFUSALS))
+        # one that changed something is shown whatever its place
+        places = sorted({*changed[:MOST_REFUSALS], *sorted(found)[:MOST_REFUSALS]})
+        refused = [capture.record(place) for place in places]
         records = list(capture.records(max(0, count - MOST_JOURNAL), count))
         last = records[-1] if records else None
         end = capture.snapshot_at(count - 1)
@@ -257,7 +259,7 @@ def of_capture(path: Path, with_text: bool) -> Subject:
         records=records,
         last=last,
         n_records=count,
-        n_changed=changed,
+        n_changed=len(changed),
         refused=refused,
         counts=tuple(sorted(counts.items(), key=lambda pair: (pair[0] != "ok", pair[0]))),
     )

@@ -67,6 +67,26 @@ def test_counts_and_places_by_outcome(capture_300: Path) -> None:
         assert capture.indexes("failed", 2) == failed[:2]
 
 
+def test_a_refusal_that_changed_something_is_found(tmp_path: Path) -> None:
+    rows = list(records(200))
+    refused = [i for i, row in enumerate(rows) if row.outcome != "ok"]
+    guilty = [refused[0], refused[7], refused[-1]]
+    with CaptureWriter(tmp_path / "c", start_snapshot()) as writer:
+        for i, row in enumerate(rows):
+            lie = (("history", "00" * 16), *row.digests_after[1:])
+            writer.record(replace(row, digests_after=lie) if i in guilty else row)
+    with Capture(tmp_path / "c") as capture:
+        assert capture.changed_by_refusals() == guilty
+        assert all(
+            r.digests_before == rows[i].digests_before for i, r in enumerate(capture.records())
+        )
+
+
+def test_no_refusal_changed_anything(capture_300: Path) -> None:
+    with Capture(capture_300) as capture:
+        assert capture.changed_by_refusals() == []
+
+
 def test_journal_lines_agree_with_the_records(capture_300: Path) -> None:
     with Capture(capture_300) as capture:
         lines = capture.lines(10, 20)
