@@ -95,9 +95,9 @@ class Capture:
                 raise Unreadable(str(self.path), f"table {name} is missing from the capture")
         columns = [name for _, name, *_ in self._all("PRAGMA table_info(records)")]
         if columns != list(COLUMNS):
-            raise Unreadable(
-                str(self.path), "unknown columns", ", ".join(COLUMNS), ", ".join(columns)
-            )
+            odd = sorted(set(COLUMNS) ^ set(columns))
+            sentence = f"other columns than a capture has, first {odd[0] if odd else 'their order'}"
+            raise Unreadable(str(self.path), sentence, str(len(COLUMNS)), str(len(columns)))
         with self._decoding("about"):
             self.about = {str(key): str(value) for key, value in self._all("SELECT * FROM about")}
             self.start = msgspec.json.decode(self.about["start"], type=Snapshot)

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from app import about
+from app.models.opening import FileKind, kind_of
 from app.play import Played, engine_for, full_json, play
 from app.report.facts import MOST_JOURNAL, MOST_REFUSALS, CheckFacts, Facts
 from app.report.foreign_facts import foreign_facts
 from app.report.scene import Scene
 from app.report.session_facts import Session, gather, session_facts, without_times
 from engine import cases, load_session, open_engine, read_about, run_check
-from engine.capture import Capture, is_capture
+from engine.capture import Capture
 from engine.capture_rows import textless
 from engine.cases import Scenario
 from engine.engine import Engine
@@ -37,7 +38,6 @@ MOST_REPRODUCED: Final = 200
 MOST_SCENE: Final = 2_000
 """Records that the panels of a picture are told of."""
 CHECKS_MADE: Final = ("audit", "same-as-fresh")
-SESSION_KEY: Final = b'"bankflip"'
 
 Lines = tuple[tuple[str, str], ...]
 
@@ -68,37 +68,18 @@ def open_subject(
     """The subject of any known file. Raises: Unreadable, Malformed, OSError."""
     if path.is_dir():
         raise Unreadable(str(path), "can't be reported on", "a file", "a folder")
-    with path.open("rb") as file:
-        head = file.read(4096)
-    if is_capture(head):
+    verdict = kind_of(path)
+    if verdict.kind is None:
+        raise Unreadable(str(path), verdict.reason.removeprefix(f"{path}: "))
+    if verdict.kind is FileKind.CAPTURE:
         return of_capture(path, with_text)
-    if is_scenario(path, head):
+    if verdict.kind is FileKind.SCENARIO:
         scenario = cases.load(path)
         engine = engine_for(scenario, backend=backend, model=model, self_check=True)
         return of_played(play(scenario, engine), with_text)
-    if is_session(head):
+    if verdict.kind is FileKind.SESSION:
         return of_session(path, backend, model)
     return of_foreign(path, group_size, architecture)
-
-
-def is_scenario(path: Path, head: bytes) -> bool:
-    """JSON or TOML with ops; logs and events of other engines are neither."""
-    if path.suffix.lower() == ".toml":
-        return True
-    if not head.lstrip().startswith(b"{"):
-        return False
-    if b'"ops"' in head:
-        return True
-    try:
-        value = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and "ops" in value
-
-
-def is_session(head: bytes) -> bool:
-    """Safetensors with our own metadata, which stands at the start of the header."""
-    return head[8:9] == b"{" and SESSION_KEY in head
 
 
 def sha256(path: Path) -> str:
