@@ -312,7 +312,14 @@ class Engine:
         undone.touched.merge(undone.changes)
         undone.txn = -1
         record = self._record(Append(0, (0,)), None, None)
-        return replace(record, txn=self.number, op="undo", op_json='{"op": "undo"}', n_tokens=0)
+        return replace(
+            record,
+            txn=self.number,
+            op="undo",
+            op_json='{"op": "undo"}',
+            sentence="undo: the state before the last transaction is public again",
+            n_tokens=0,
+        )
 
     def require_idle(self, what: str) -> None:
         """Raises: Rejected as busy while a transaction is open."""

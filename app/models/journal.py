@@ -63,6 +63,8 @@ class Journal:
         self._numbers = {name: np.empty(0, np.int64) for name in NUMBERS}
         self._codes = {name: np.empty(0, np.int32) for name in WORDS}
         self._length = 0
+        self._undone: dict[int, int] = {}
+        self._undone_of = 0
         self.catch_up()
 
     @classmethod
@@ -184,6 +186,23 @@ class Journal:
         good = self.vocabulary["outcome"].get("ok", -1)
         rows = np.flatnonzero(codes == good)
         return int(rows[-1]) if len(rows) else None
+
+    def undone(self) -> Mapping[int, int]:
+        """Rows of transactions that were taken back, each with the row of its undo."""
+        if self._undone_of == self._length:
+            return self._undone
+        good = self.codes("outcome") == self.vocabulary["outcome"].get("ok", -1)
+        undo = self.codes("op") == self.vocabulary["op"].get("undo", -1)
+        done = np.flatnonzero(good & ~undo)
+        found: dict[int, int] = {}
+        for row in np.flatnonzero(good & undo):
+            at = int(np.searchsorted(done, row)) - 1
+            while at >= 0 and int(done[at]) in found:
+                at -= 1
+            if at >= 0:
+                found[int(done[at])] = int(row)
+        self._undone, self._undone_of = found, self._length
+        return self._undone
 
     def next_problem(self, row: int, step: int) -> int | None:
         """Nearest row after (`step` 1) or before (-1) `row` that did not publish."""

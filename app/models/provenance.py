@@ -46,10 +46,12 @@ class Leftover:
 
 def lineage(journal: Journal, seq: int, position: int, upto: int | None) -> tuple[Step, ...]:
     """Events that made `position` of `seq` what it is after event `upto` (None: the newest)."""
-    row = len(journal) if upto is None else (journal.row_of(upto) or 0) + 1
+    stop = row = len(journal) if upto is None else (journal.row_of(upto) or 0) + 1
     steps: list[Step] = []
     while (found := _previous(journal, seq, position, row)) is not None:
         row, record = found
+        if journal.undone().get(row, stop) < stop:
+            continue
         for op in reversed(_plain_ops(record)):
             step = _through(journal, record, row, op, seq, position)
             if step is None:
@@ -193,8 +195,10 @@ def released_by(journal: Journal, step: Step, upto: int | None) -> Record | None
     good = journal.vocabulary["outcome"].get("ok", -1)
     part = slice(first + 1, stop)
     own = (journal.numbers("seq")[part] == step.seq) & (journal.codes("outcome")[part] == good)
-    for row in np.flatnonzero(own):
-        record = journal.records[first + 1 + int(row)]
+    for row in np.flatnonzero(own) + first + 1:
+        if journal.undone().get(int(row), stop) < stop:
+            continue
+        record = journal.records[int(row)]
         view = next((view for view in record.sequences if view.seq == step.seq), None)
         if view is None or not view.start <= step.position < view.stop:
             return record

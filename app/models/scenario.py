@@ -171,12 +171,22 @@ class Recorder:
         """Note one event; an injected failure becomes a `fail` op around the op in flight."""
         if not self.running or not record.op_json:
             return
+        if record.op == "undo":
+            self._forget_last(record)
+            return
         op = json.loads(record.op_json)
         if record.outcome in ("failed", "cancelled") and op.get("op") != "fail" and record.stage:
             op = {"op": "fail", "stage": record.stage, "kind": record.kind, "during": op}
         self.ops.append(op)
         self.results.append(record.result)
         self.final = {view.seq: view for view in record.sequences}
+
+    def _forget_last(self, record: Record) -> None:
+        """An undo takes the last op that was done out of the recording; no op says `undo`."""
+        done = [n for n, result in enumerate(self.results) if result == "ok"]
+        if record.outcome == "ok" and done:
+            del self.ops[done[-1]], self.results[done[-1]]
+            self.final = {view.seq: view for view in record.sequences}
 
     def scenario(self, name: str, title: str = "", note: str = "") -> Json:
         """The scenario recorded so far, with what happened as its expectation."""

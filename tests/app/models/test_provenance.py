@@ -186,3 +186,17 @@ def test_a_failed_write_does_not_make_the_older_one_a_leftover():
     state = state_of(sessions.snapshot(sessions.sequence(0, 0, 4)), None, 2)
     found = history_of_cell(Journal(records), state, 1)
     assert [(f.event, f.live) for f in found] == [(2, False), (1, True)]
+
+
+def test_what_was_undone_does_not_count():
+    records = [
+        sessions.record(1, 0, 8),
+        op(2, "shift", delta=4, start=None, stop=None),
+        op(3, "undo"),
+        sessions.record(4, 8, 12),
+        op(5, "undo"),
+    ]
+    assert Journal(records).undone() == {1: 2, 3: 4}
+    assert steps(records, 0, 5) == [(1, 0, 5, True)]
+    assert steps(records, 0, 9) == []
+    assert steps(records, 0, 5, upto=2) == [(2, 0, 1, False), (1, 0, 1, True)]

@@ -93,6 +93,17 @@ def test_a_recording_is_a_valid_scenario_that_expects_what_happened():
     assert dict(read.final)[0].run == (0, 31)
 
 
+def test_an_undo_takes_the_last_op_out_of_the_recording():
+    recorder = Recorder()
+    recorder.start(4, 64, None, "")
+    recorder.take(sessions.record(1, 0, 5, sequences=(sessions.sequence(0, 0, 5),)))
+    recorder.take(sessions.record(2, 5, 6, sequences=(sessions.sequence(0, 0, 6),)))
+    undo = {"op": "undo", "op_json": '{"op": "undo"}', "positions_written": None}
+    recorder.take(sessions.record(3, 0, 0, sequences=(sessions.sequence(0, 0, 5),), **undo))
+    assert len(recorder.ops) == 1
+    assert recorder.scenario("x")["expect"][-1]["final"]["0"]["run"] == [0, 4]
+
+
 def test_files_are_read_back():
     assert json.loads(file_text(TWO))["ops"] == TWO["ops"]
 
