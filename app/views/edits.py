@@ -269,7 +269,7 @@ class EditPanel(Panel):
         self._say(
             "tick" if good else "cross",
             "done" if good else "failed",
-            f"{words}: {result_line(record)}",
+            f"{words}: {result_line(record).removeprefix('undo: ')}",
         )
         if self.tried and good:
             self.effect.set_table(edits.effect_table(state, record))

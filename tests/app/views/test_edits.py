@@ -189,3 +189,13 @@ def test_the_past_can_not_be_edited(desk, panel):
     panel.flush()
     assert panel.do.isEnabled()
     assert panel.result.text() == ""
+
+
+def test_an_undo_is_said_in_words_and_in_the_journal(desk, panel):
+    form(panel, "evict_front", count=4)
+    panel.do_op()
+    settle(desk, panel)
+    panel.undo_op()
+    settle(desk, panel)
+    assert panel.result.text() == ("Undone: the state before the last transaction is public again")
+    assert desk.client.records[-1].op == "undo"
