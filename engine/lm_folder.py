@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.config import MAX_CONFIG_BYTES, MODEL_TYPES
-from engine.errors import Malformed, Unreadable
+from engine.errors import EngineError, Malformed, Unreadable
 
 if TYPE_CHECKING:
     from engine.lm_session import LmSession
@@ -84,9 +84,19 @@ def open_lm(folder: str | Path, *, backend: str = "auto", **settings: Any) -> Lm
     mx.set_default_device(mx.Device(mx.cpu if device == "cpu" else mx.gpu))
     try:
         model, tokenizer, _ = load(path)
-        return LmSession(model, tokenizer, name=str(folder), backend=device, **settings)
+        session = LmSession(model, tokenizer, name=str(folder), backend=device, **settings)
+        trial = session.blank.feed([0])
+    except EngineError:
+        raise
     except ProtectError as error:
         raise Unreadable(str(folder), _sentence(error, path)) from error
+    except Exception as error:  # a model's own code may raise anything
+        told = f"mlx-lm can't run this model: {type(error).__name__}: {_sentence(error, path)}"
+        raise Unreadable(str(folder), told) from error
+    if trial["kind"] == "command":
+        told = " ".join(str(trial["error"]).split())[:300]
+        raise Unreadable(str(folder), f"mlx-lm can't run this model: {told}")
+    return session
 
 
 def need_mlx_lm(folder: str | Path | None) -> None:

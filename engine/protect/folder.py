@@ -35,7 +35,7 @@ def load(folder: str | Path) -> tuple[Any, Any | None, dict[str, Any]]:
     try:
         model, config = load_model(path, lazy=True)
     except Exception as error:  # mlx-lm and its model files raise anything here
-        raise BadFolder(f"{path}: mlx-lm can't open this model: {error}") from error
+        raise BadFolder(f"{path}: mlx-lm can't open this model: {_words(error)}") from error
     return model, _tokenizer(path, config), config
 
 
@@ -61,4 +61,9 @@ def _tokenizer(path: Path, config: dict[str, Any]) -> Any | None:
     try:
         return load_tokenizer(path, dict(_FROM_DISK), eos_token_ids=config.get("eos_token_id"))
     except Exception as error:  # the tokenizer library raises anything here
-        raise BadFolder(f"{path}: the tokenizer can't be opened: {error}") from error
+        raise BadFolder(f"{path}: the tokenizer can't be opened: {_words(error)}") from error
+
+
+def _words(error: Exception) -> str:
+    """What an error says; some say nothing but their name."""
+    return str(error) or type(error).__name__
