@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import io
 import sys
 from collections.abc import Sequence
 
@@ -86,6 +87,10 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status of `architecture`'s command line table."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        # a terminal that lacks a sign shows another one; it must not end the program
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
+            stream.reconfigure(errors="replace")
     names = [name for name, _, _ in COMMANDS]
     command = next((word for word in arguments if not word.startswith("-")), None)
     if command in names:

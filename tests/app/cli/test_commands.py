@@ -210,6 +210,15 @@ def test_statuses_of_real_processes(tmp_path: Path) -> None:
     assert child("nonsense", "--no-such-option").status == 2
 
 
+def test_a_terminal_without_the_signs_gets_others(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    op = {"op": "save", "seq": 0, "slot": "größe ✓"}
+    path.write_text(json.dumps({"case": "größe ✓", "capacity": 8, "ops": [op]}), encoding="utf-8")
+    done = child("run", path, PYTHONIOENCODING="ascii")
+    assert done.status == 0, done.err
+    assert done.out.startswith("gr??e ?: ")
+
+
 def test_a_bug_of_ours_is_status_3(bankflip: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     from engine.engine import Engine
     from engine.errors import InvariantBroken
