@@ -51,6 +51,7 @@ class PipelineView(QWidget):
         self.placed: list[Placed] = []
         self.titles: list[tuple[QRect, str]] = []
         self.current = ""
+        self.compact = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAccessibleName(self.tr("Stages"))
@@ -87,41 +88,67 @@ class PipelineView(QWidget):
 
     # layout -----------------------------------------------------------------------------------
 
+    def _place(self) -> None:
+        """Two lines a stage; one line each where that does not fit into the room there is."""
+        parent = self.parentWidget()
+        room = parent.height() if parent is not None else 0
+        self.compact = False
+        bottom = self._flow()
+        if bottom > room:
+            self.compact = True
+            bottom = self._flow()
+        self.setMinimumHeight(bottom)
+
     def _chip_size(self, chip) -> QSize:
         metrics = self.fontMetrics()
         bolt = 14 if chip.armed else 0
+        if self.compact:
+            return QSize(metrics.horizontalAdvance(self._line(chip)) + 30 + bolt, self._high())
         width = max(
             metrics.horizontalAdvance(chip.label) + 18 + bolt,
             metrics.horizontalAdvance(chip.second),
         )
-        return QSize(width + 18, 2 * metrics.height() + 5)
+        return QSize(width + 18, self._high())
 
-    def _place(self) -> None:
-        """Flow the groups into lines of the widget's width; a long group breaks between chips."""
+    def _high(self) -> int:
+        """Height of a stage."""
+        high = self.fontMetrics().height()
+        return high + 6 if self.compact else 2 * high + 5
+
+    def _line(self, chip) -> str:
+        """A stage in one line: done ones keep their time for the tooltip."""
+        return f"{chip.label}: {chip.second}" if chip.square else chip.label
+
+    def _flow(self) -> int:
+        """Flow the groups into lines of the widget's width; returns the bottom.
+
+        A group goes to the next line whole, or between its stages when it is longer than a line.
+        """
         self.placed, self.titles = [], []
         x, y, row = 0, 0, 0
         room = max(self.width(), 160)
-        title = self.fontMetrics().height() + 1
-        line = title + 2 * self.fontMetrics().height() + 5
+        metrics = self.fontMetrics()
+        above = 0 if self.compact else metrics.height() + 1
+        line = above + self._high() + LINE_GAP
         for group in self.pipeline.groups:
             sizes = [self._chip_size(chip) for chip in group.chips]
             total = sum(size.width() for size in sizes) + GAP * (len(sizes) - 1)
-            total = max(total, self.fontMetrics().horizontalAdvance(group.title))
+            title = metrics.horizontalAdvance(group.title)
+            beside = title + GAP if self.compact else 0
+            total = total + beside if self.compact else max(total, title)
             if x and x + min(total, room) > room:
-                x, y, row = 0, y + line + LINE_GAP, row + 1
-            title_at, widest = (x, y), x
+                x, y, row = 0, y + line, row + 1
+            first = x
+            high = self._high() if self.compact else above
+            self.titles.append((QRect(x, y, min(title + 2, room), high), group.title))
+            x += beside
             for chip, size in zip(group.chips, sizes, strict=True):
-                if x > title_at[0] and x + size.width() > room:
-                    x, y, row = 0, y + line + LINE_GAP, row + 1
-                self.placed.append(Placed(chip, QRect(QPoint(x, y + title), size), row))
+                if x > first and x + size.width() > room:
+                    x, y, row = 0, y + line, row + 1
+                self.placed.append(Placed(chip, QRect(QPoint(x, y + above), size), row))
                 x += size.width() + GAP
-                widest = max(widest, x)
-            title_width = max(total, 40)
-            self.titles.append((QRect(*title_at, min(title_width, room), title), group.title))
-            x = max(x, title_at[0] + self.fontMetrics().horizontalAdvance(group.title))
-            x += GROUP_GAP
-        bottom = max((item.rect.bottom() for item in self.placed), default=line)
-        self.setMinimumHeight(bottom + 4)
+            x = max(x, first + title) + GROUP_GAP - GAP
+        return max((item.rect.bottom() for item in self.placed), default=line) + 3
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
@@ -139,7 +166,8 @@ class PipelineView(QWidget):
         painter.setPen(theme.colour("text2"))
         for rect, title in self.titles:
             if rect.intersects(event.rect()):
-                painter.drawText(rect, Qt.AlignmentFlag.AlignLeft, title)
+                middle = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+                painter.drawText(rect, middle, title)
         for item in self.placed:
             if item.rect.adjusted(-3, -3, 3, 3).intersects(event.rect()):
                 self._paint_chip(painter, item)
@@ -157,15 +185,17 @@ class PipelineView(QWidget):
         radius = 0 if chip.square else 6
         painter.drawRoundedRect(QRectF(rect).adjusted(1, 1, -1, -1), radius, radius)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        painter.fillRect(rect.adjusted(1, 5, -rect.width() + 4, -5), colour)
-        high = self.fontMetrics().height()
-        glyphs.paint(painter, QRectF(rect.x() + 8, rect.y() + 4, 11, 11), chip.glyph, colour)
+        if not self.compact:
+            painter.fillRect(rect.adjusted(1, 5, -rect.width() + 4, -5), colour)
+        high, ascent = self.fontMetrics().height(), self.fontMetrics().ascent()
+        top = rect.y() + (3 if self.compact else 2)
+        glyphs.paint(painter, QRectF(rect.x() + 8, top + 2, 11, 11), chip.glyph, colour)
         painter.setPen(theme.colour("text"))
-        painter.drawText(rect.x() + 24, rect.y() + 2 + self.fontMetrics().ascent(), chip.label)
-        painter.setPen(theme.colour("text" if chip.square else "text2"))
-        painter.drawText(
-            rect.x() + 9, rect.y() + 2 + high + self.fontMetrics().ascent(), chip.second
-        )
+        first = self._line(chip) if self.compact else chip.label
+        painter.drawText(rect.x() + 24, top + ascent, first)
+        if not self.compact:
+            painter.setPen(theme.colour("text" if chip.square else "text2"))
+            painter.drawText(rect.x() + 9, top + high + ascent, chip.second)
         if chip.armed:
             spot = QRectF(rect.right() - 14, rect.y() + 3, 11, 13)
             glyphs.paint(painter, spot, "bolt", theme.colour("failed"))

@@ -16,9 +16,9 @@ from tests.helpers import sessions
 Key = Qt.Key
 
 
-@pytest.fixture
-def panel(desk):
-    panel = desk.open(PipelinePanel, (900, 260))
+@pytest.fixture(params=[(900, 300), (870, 110), (420, 400)], ids=["roomy", "low", "narrow"])
+def panel(desk, request):
+    panel = desk.open(PipelinePanel, request.param)
     sessions.fill(desk.client, [sessions.record(1, 0, 4)], sessions.sequence(0, 0, 4))
     panel.flush()
     return panel
@@ -30,6 +30,19 @@ def test_every_stage_has_its_place_and_none_overlap(panel):
     for number, one in enumerate(placed):
         assert one.rect.right() < panel.view.width()
         assert not any(one.rect.intersects(other.rect) for other in placed[number + 1 :])
+
+
+def test_a_low_panel_shows_a_line_a_stage(desk):
+    panel = desk.open(PipelinePanel, (900, 300))
+    sessions.fill(desk.client, [sessions.failed(1)], sessions.sequence(0, 0, 4))
+    panel.flush()
+    assert not panel.view.compact
+    tall = panel.view.minimumHeight()
+    panel.resize(900, 130)
+    desk.qtbot.waitUntil(lambda: panel.view.compact)
+    assert panel.view.minimumHeight() < 0.6 * tall
+    panel.resize(900, 300)
+    desk.qtbot.waitUntil(lambda: not panel.view.compact)
 
 
 def test_titles_overlap_nothing(panel):
@@ -56,8 +69,7 @@ def test_arrow_keys_move_between_stages(desk, panel):
     desk.qtbot.keyClick(view, Key.Key_Left)
     assert desk.hub.selection.stage == names[0]
     desk.qtbot.keyClick(view, Key.Key_Down)
-    below = view.chip(desk.hub.selection.stage)
-    assert below.row == 1
+    assert view.chip(desk.hub.selection.stage).row == 1
     desk.qtbot.keyClick(view, Key.Key_Up)
     assert view.chip(desk.hub.selection.stage).row == 0
     desk.qtbot.keyClick(view, Key.Key_End)
