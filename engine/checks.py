@@ -78,7 +78,14 @@ def same_as_fresh(engine: Engine) -> Steps:
     n_tokens = sum(look.consumed for look in looks.values())
     for done, (key, look) in enumerate(looks.items()):
         yield Progress(done, len(looks), "sequences", f"sequence {key}")
-        fresh = Engine(engine.model, name=engine.name, mode="fast", prove="failures")
+        fresh = Engine(
+            engine.model,
+            name=engine.name,
+            mode="fast",
+            prove="failures",
+            capacity=public.history.value.capacity,
+            budget_bytes=engine.session.budget_bytes,
+        )
         for op in lineage_ops(public.tokens.of(key), 0):
             record = fresh.apply(op)
             if record.outcome != "ok":

@@ -93,8 +93,10 @@ class World:
             case Remove():
                 line = self.of(op.seq)
                 first = line.start if op.start is None else op.start
-                # all of it is a prefix, too, and a prefix is evicted
-                line.keep(first - line.start) if first > line.start else line.evict(line.n_live)
+                if first > line.start:
+                    line.keep(first - line.start)
+                else:
+                    self.lines[op.seq] = Line()  # nothing is left to remember anything
             case Shift():
                 self.of(op.seq).start += op.delta
             case Fork() | Copy():
