@@ -41,9 +41,10 @@ def run_window(start: Start) -> int:
     from app import theme
     from app.log import Logging
     from app.settings import APPLICATION, ORGANISATION, Settings, state_folder
+    from app.views.application import Application
     from app.views.main_window import MainWindow
 
-    application = QApplication.instance() or QApplication(["bankflip"])
+    application = QApplication.instance() or Application(["bankflip"])
     assert isinstance(application, QApplication)
     application.setOrganizationName(ORGANISATION)
     application.setApplicationName(APPLICATION)
@@ -56,6 +57,8 @@ def run_window(start: Start) -> int:
     theme.apply(application, start.theme or settings.scheme)
     window = MainWindow(settings, logging)
     _follow_system(application, window)
+    if isinstance(application, Application):
+        application.file_opened.connect(window.open_path)
     window.show()
     if crash:
         window.error_bar.add("The last run ended with a crash; Details has its trace.", crash)

@@ -67,3 +67,15 @@ def test_twenty_thousand_calls_that_return_nothing_do_not_abort() -> None:
     )
     result = python(code)
     assert result.stdout.strip() == "20000", result.stderr
+
+
+def test_a_file_that_the_desktop_opens_is_handed_on() -> None:
+    code = (
+        "from PySide6.QtCore import QUrl\n"
+        "from PySide6.QtGui import QFileOpenEvent\n"
+        "from app.views.application import Application\n"
+        "a = Application([]); a.file_opened.connect(print)\n"
+        "a.sendEvent(a, QFileOpenEvent(QUrl.fromLocalFile('/tmp/x.bankflip')))"
+    )
+    result = python(code)
+    assert result.stdout.strip() == "/tmp/x.bankflip", result.stderr
