@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     os.environ["QT_SCALE_FACTOR"] = str(args.scale)
     from PySide6.QtWidgets import QApplication
 
-    from app import theme
+    from app import offscreen, theme
     from app.models.opening import kind_of
     from app.settings import Settings
     from app.views.main_window import MainWindow
@@ -68,7 +68,12 @@ def run(args: argparse.Namespace) -> int:
     application = QApplication.instance() or QApplication(["bankflip"])
     assert isinstance(application, QApplication)
     theme.apply(application, args.theme)
-    window = MainWindow(Settings(fresh=True))
+    with offscreen.quiet():
+        _shoot(MainWindow(Settings(fresh=True)), args)
+    return 0
+
+
+def _shoot(window: MainWindow, args: argparse.Namespace) -> None:
     try:
         window.resize(*args.size)
         window.show()
@@ -79,7 +84,6 @@ def run(args: argparse.Namespace) -> int:
         _write(window, args)
     finally:
         window.close()
-    return 0
 
 
 def _open(window: MainWindow, file: str | None) -> None:

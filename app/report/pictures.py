@@ -6,12 +6,10 @@ size. The pictures are the same whenever the input is: no clock, no animation, n
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,13 +17,10 @@ from PySide6.QtCore import (
     QBuffer,
     QByteArray,
     QIODevice,
-    QMessageLogContext,
     QPoint,
     QSize,
     Qt,
     QTimer,
-    QtMsgType,
-    qInstallMessageHandler,
 )
 from PySide6.QtGui import QImage, QImageWriter
 from PySide6.QtWidgets import QApplication, QWidget
@@ -34,6 +29,7 @@ from app import theme as themes
 from app.client import Client
 from app.models import foreign
 from app.models.selection import Selection
+from app.offscreen import quiet
 from app.report.scene import Scene
 from app.views import PANELS, PanelSpec
 from app.views.hub import SelectionHub
@@ -51,8 +47,6 @@ ALL_PANELS: Final = (RUN_MAP, *PANELS)
 OF_FOREIGN: Final = ("run", "findings")
 """Panels that show state of another engine."""
 NOT_OF_SESSION: Final = ("findings",)
-NOISE: Final = "This plugin does not support"
-"""What the offscreen platform says of window hints, once a widget."""
 
 KEYS: Final = "qsa.kv"
 """The owner whose array a picture of the end shows."""
@@ -120,25 +114,6 @@ def panels_of(scene: Scene) -> tuple[PanelSpec, ...]:
         return tuple(spec for spec in ALL_PANELS if spec.id in OF_FOREIGN)
     left_out = (*NOT_OF_SESSION, *(("scenario",) if scene.scenario is None else ()))
     return tuple(spec for spec in ALL_PANELS if spec.id not in left_out)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Drop what the offscreen platform says about window hints; all else goes on."""
-
-    def handle(kind: QtMsgType, where: QMessageLogContext, text: str) -> None:
-        if text.startswith(NOISE):
-            return
-        if previous is not None:
-            previous(kind, where, text)
-        else:
-            print(text, file=sys.stderr)
-
-    previous = qInstallMessageHandler(handle)
-    try:
-        yield
-    finally:
-        qInstallMessageHandler(previous)
 
 
 def shoot(spec: PanelSpec, scene: Scene) -> Shot:
