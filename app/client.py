@@ -22,13 +22,13 @@ from engine.snapshot import Record, SequenceView, Snapshot
 if TYPE_CHECKING:
     from engine.commands import Command
 
-DELIVERY_INTERVAL_MS = 25
+DELIVERY_INTERVAL_MS = 33
 """Events are handed on at most this often, so that the painting keeps up with any engine."""
 
 DELIVERY_BUDGET_NS = 4_000_000
 """Time one turn of the event loop may spend on handing events on."""
 
-SWITCH_INTERVAL_S = 0.00005
+SWITCH_INTERVAL_S = 0.00001
 """How long the engine's thread may hold the interpreter while the window wants it."""
 
 NEWEST = 200

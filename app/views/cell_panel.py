@@ -13,7 +13,7 @@ from app.views.cell_map import CellMap
 from app.views.hub import SelectionHub
 from engine.snapshot import SequenceView, Snapshot
 
-REBUILD_MS = 50
+REBUILD_MS = 100
 """The grid is built anew at most this often while chunks run."""
 
 

@@ -114,7 +114,7 @@ class Panel(QWidget):
             self.rebuild()
             self.setAccessibleDescription(self.words())
             took_ms = int((time.perf_counter() - began) * 1000)
-            self._interval = min(SLOWEST_MS, max(2 * INTERVAL_MS, SHARE * took_ms))
+            self._interval = min(SLOWEST_MS, max(3 * INTERVAL_MS, SHARE * took_ms))
 
     def words(self) -> str:
         """The panel's state in a sentence, for screen readers and reports."""
