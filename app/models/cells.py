@@ -53,9 +53,12 @@ def grid_of(
     sequences: tuple[SequenceView, ...], n_cells: int, chosen: int = 0, ghost: Extents = ()
 ) -> CellGrid:
     """The cells after a transaction; where sequences share one, the chosen sequence is shown."""
-    reach = max([n_cells, *(first + n for first, n in ghost)], default=0)
+    # a state of the past may lie in cells that were given back since
+    held = (extent for view in sequences for extent in view.extents)
+    used = max([n_cells, *(first + n for first, n in held)])
+    reach = max([used, *(first + n for first, n in ghost)])
     codes = np.full(reach, LEFTOVER, np.uint8)
-    codes[n_cells:] = Kind.OUTSIDE
+    codes[used:] = Kind.OUTSIDE
     positions = np.full(reach, -1, np.int64)
     seqs = np.full(reach, -1, np.int32)
     sharing = np.zeros(reach, np.uint8)

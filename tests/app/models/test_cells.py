@@ -37,6 +37,12 @@ def test_the_chosen_sequence_is_shown_where_cells_are_shared() -> None:
     assert model.grid_of((one, two), 16, chosen=0).positions[2] == 2
 
 
+def test_a_past_state_may_lie_in_cells_that_were_given_back() -> None:
+    grid = model.grid_of((values.sequence(0, 0, 4, ((60, 4),)),), 0)
+    assert grid.n_cells == 64
+    assert grid.positions[60:].tolist() == [0, 1, 2, 3]
+
+
 def test_a_chunk_in_flight_reaches_beyond_the_cells_in_use() -> None:
     grid = model.grid_of((values.sequence(0, 0, 4),), 4, ghost=((4, 3),))
     assert grid.n_cells == 7
