@@ -47,6 +47,13 @@ PART_COLUMNS = (
     Column("Marks"),
     Column("Class"),
 )
+PART_RANGES = (
+    # key of a part: (finding, words)
+    ("non_finite", "non_finite", "rows that are not finite"),
+    ("stale", "stale", "rows that an earlier write left over"),
+)
+MOST_RANGES = 50
+"""Ranges of one part that are listed; its row counts all."""
 RANGES = (
     # key of a sequence: (finding, words)
     ("holes", "hole", "missing inside the run"),
@@ -107,6 +114,13 @@ def _ranges(sequence: Report) -> Iterator[Row]:
             start, stop = half_open(item)
             jump = _jump(sequence, start, stop)
             yield _finding(code, seq, text.span(start, stop), words, jump, "hole", "cross")
+    for part in sequence.get("parts") or ():
+        for key, code, words in PART_RANGES:
+            for item in list(part.get(key) or ())[:MOST_RANGES]:
+                start, stop = half_open(item)
+                said = f"{part.get('name')}: {words}"
+                jump = _jump(sequence, start, stop)
+                yield _finding(code, seq, text.span(start, stop), said, jump, "hole", "cross")
     for group in sequence.get("broken") or ():
         said = f"group g{group} has a missing or repeated position"
         yield _finding("broken group", seq, f"g{group}", said, Jump(group=group), "hole", "cross")

@@ -56,6 +56,18 @@ def test_findings_lead_to_positions():
     ]
 
 
+def test_rows_that_are_not_finite_lead_to_their_positions():
+    part = {"name": "layer.1", "role": "attention", "run": [0, 23], "non_finite": [[12, 23], 5]}
+    report = {"findings": ["non_finite"], "sequences": [{"id": 4, "run": [0, 23], "parts": [part]}]}
+    rows = findings.finding_table(report).rows
+    assert [(r.cells[2].text, r.jump and (r.jump.seq, r.jump.positions)) for r in rows] == [
+        ("–", None),
+        ("12 – 23", (4, (12, 24))),
+        ("5", (4, (5, 6))),
+    ]
+    assert rows[1].cells[3].text == "layer.1: rows that are not finite"
+
+
 def test_parts_stand_against_the_run():
     rows = findings.part_table(TORN).rows
     assert [row.cells[1].text for row in rows] == ["whole run", "layer.0", "layer.2"]
