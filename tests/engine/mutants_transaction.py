@@ -140,8 +140,7 @@ MUTANTS = (
         "bank.py",
         "        self.sealed = ()  # a bank filled from a file was sealed as something else before\n",
         "",
-        f"{FILES}test_a_save_that_is_killed_leaves_the_old_file_or_the_new_one",
-        f"{FILES}test_a_session_comes_back_whole",
+        f"{FILES}test_other_sessions_loaded_one_after_the_other",
     ),
     planted(
         "a checkpoint is used although something was evicted after it",

@@ -106,6 +106,15 @@ def test_a_session_comes_back_whole(saved: Path) -> None:
     assert run_check(engine, "same-as-fresh").ok
 
 
+def test_other_sessions_loaded_one_after_the_other(saved: Path, tmp_path: Path) -> None:
+    small, engine = session(TINY, mode="fast"), session(TINY, mode="fast")
+    good(small, append(0, 0, [1, 2]))
+    save_session(small, tmp_path / "b")
+    for path, expected in ((saved, full()), (tmp_path / "b", small)) * 2:
+        load_session(engine, path)
+        assert engine.digests(recompute=False) == engine.digests() == expected.digests()
+
+
 def test_what_a_file_says_of_itself(saved: Path) -> None:
     about = read_about(saved)
     assert (about["model"], about["group_size"], about["format"]) == (
