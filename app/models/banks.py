@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.models import text
-from app.models.definitions import OWNERS
+from app.models.definitions import of_owner
 from app.models.state import State
 from app.models.table import Cell, Column, Jump, Row, Table
 from engine.snapshot import OwnerView, PartView, SequenceView
@@ -133,7 +133,7 @@ def _owner_row(view: OwnerView) -> Row:
     )
     layers = "\n".join(f"layer {layer}: {value}" for layer, value in view.layers)
     cells = (
-        Cell(view.name, tip="\n".join(filter(None, (OWNERS.get(view.name), layers)))),
+        Cell(view.name, tip="\n".join(filter(None, (of_owner(view.name), layers)))),
         digest_cell(view.public_digest),
         digest_cell(view.private_digest, absent="none" if view.state == "single" else "unsealed"),
         state,

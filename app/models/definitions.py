@@ -42,9 +42,20 @@ OWNERS: Final = {
     "saved": "named saved states",
 }
 
+FOREIGN_LAYER: Final = "one layer of a model that mlx-lm runs"
+
+
+def of_owner(name: str) -> str:
+    """The sentence for an owner; empty when unknown."""
+    if name.startswith("layer."):
+        return f"cache of {FOREIGN_LAYER}"
+    return OWNERS.get(name, "")
+
 
 def of_stage(name: str) -> str:
     """The sentence for a stage by its full name (`layer.3.qsa.select`); empty when unknown."""
     parts = name.split(".")
+    if parts[0] == "layer" and len(parts) == 2:
+        return FOREIGN_LAYER
     short = ".".join(parts[2:]) if parts[0] == "layer" and len(parts) > 2 else name
     return STAGES.get(short, "")

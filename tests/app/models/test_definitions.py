@@ -21,3 +21,9 @@ def test_every_stage_and_owner_of_the_tiny_model_is_defined():
 
 def test_an_unknown_stage_has_no_sentence():
     assert definitions.of_stage("layer.0.new") == ""
+    assert definitions.of_owner("new") == ""
+
+
+def test_layers_of_mlx_lm_are_stages_and_owners():
+    assert "layer" in definitions.of_stage("layer.11")
+    assert definitions.of_owner("layer.3.1") == definitions.of_owner("layer.0") != ""
