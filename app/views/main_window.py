@@ -306,6 +306,8 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, EnabledSta
     def _trouble(self, trouble: Trouble) -> None:
         self.end_opening()
         self.pending_scenario, self.feed_on_open = None, False
+        if trouble.command == "StartCapture":
+            self.actions_["file.record"].setChecked(False)
         self.error_bar.add(trouble.sentence, f"{trouble.command}: {trouble.sentence}")
 
     def _heard(self, body: object) -> None:

@@ -186,6 +186,7 @@ class FileCommands:
         if self.client.offline:
             return  # a recording is shown by the one who read it
         self.watch(None)
+        self.actions_["file.record"].setChecked(False)  # a new session is not recorded yet
         self.end_opening()
         self.show_session()
         self.client.send_chunk(self.settings.chunk)

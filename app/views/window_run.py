@@ -122,9 +122,8 @@ class RunCommands:
         """The backend of the next session; a session in use is restarted on it."""
         self.settings.backend = backend
         if self.client.session is not None and not self.client.offline:
-            self.status.show_pointer(
-                self.tr("Restart the session (Ctrl+R) to run on {0}").format(backend)
-            )
+            words = self.tr("Restart the session (Ctrl+R) to run on {0}").format(backend)
+            self.status.showMessage(words, 8000)
 
     def clear_faults(self) -> None:
         """Disarm every fault."""

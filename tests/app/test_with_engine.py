@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog
 
 from app import resources
 from app.models.sequences import holes
 from app.settings import Settings
 from app.views.main_window import MainWindow
+from engine.capture import Capture
 from engine.commands import ArmFault, Do, Feed, Run, RunCheck, SetChunk, StepStage
 from engine.events import Trouble
 from engine.ops import EvictFront
@@ -226,6 +228,27 @@ def test_a_capture_is_opened_for_time_travel(window, wait, tmp_path: Path) -> No
     assert window.run_panel.track.n_live == 5
     window.update_actions()
     assert "can be looked at, not run" in window.actions_.reason("run.chunk")
+
+
+def test_recording_is_begun_and_ended_from_the_menu(window, wait, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "r.bankflip"
+    record = window.actions_["file.record"]
+    answers = iter([(str(path), ""), ("", ""), (str(tmp_path / "no" / "r.bankflip"), "")])
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: next(answers))
+    record.trigger()
+    assert record.isChecked()
+    window.client.send(Run(to_position=10))
+    settle(window, wait)
+    record.trigger()
+    settle(window, wait)
+    assert not record.isChecked()
+    with Capture(path) as capture:
+        assert len(capture) == 2
+    record.trigger()
+    assert not record.isChecked(), "the dialog was cancelled"
+    record.trigger()
+    wait(lambda: not record.isChecked(), what="refusal of a folder that is not there")
+    assert window.error_bar.isVisible()
 
 
 def test_a_damaged_capture_is_refused_and_the_session_stays(window, wait, tmp_path: Path) -> None:
