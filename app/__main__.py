@@ -91,6 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # a terminal that lacks a sign shows another one; it must not end the program
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
             stream.reconfigure(errors="replace")
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")  # names of files need not be UTF-8
     names = [name for name, _, _ in COMMANDS]
     command = next((word for word in arguments if not word.startswith("-")), None)
     if command in names:

@@ -7,6 +7,7 @@ import shlex
 import sys
 from importlib import metadata
 
+from engine.printable import printable
 from engine.snapshot import Snapshot
 
 VERSION = "0.1.0"
@@ -42,7 +43,7 @@ def command_line() -> str:
 def of_session(start: Snapshot, title: str = "", command: str | None = None) -> dict[str, str]:
     """The `about` of a capture."""
     words = "; ".join(f"{name} {version}" for name, version in versions().items())
-    return {
+    found = {
         "title": title,
         "model": start.model,
         "backend": start.backend,
@@ -50,3 +51,4 @@ def of_session(start: Snapshot, title: str = "", command: str | None = None) -> 
         "versions": words,
         "command_line": command_line() if command is None else command,
     }
+    return {name: printable(value) for name, value in found.items()}

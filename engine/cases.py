@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.opjson import Json, Place, from_json, integer, integers, shown, text, to_json
 from engine.ops import Op, sequences_named
+from engine.printable import printable
 from engine.terms import GROUP_SIZE, FailKind, Reason
 
 OK = "ok"
@@ -129,7 +130,7 @@ def _scenario(place: Place, value: dict[str, Json]) -> Scenario:
     ops = _ops(place, value["ops"])
     expect, final = _expect(place, value.get("expect"), len(ops))
     words = {name: text(place, name, value[name]) for name in TEXTS if _given(value, name)}
-    case = words.pop("case", Path(place.path).stem)
+    case = words.pop("case", printable(Path(place.path).stem))
     return Scenario(
         case=case,
         ops=ops,

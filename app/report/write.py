@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +19,7 @@ from app.report import html
 from app.report.alt import alt_text
 from app.report.facts import Facts, Picture
 from app.report.sources import Subject
+from engine.printable import printable
 
 if TYPE_CHECKING:
     from app.report.pictures import Shot
@@ -55,7 +56,7 @@ def write(
         shots[theme] = take_pictures(subject, theme)
         if theme == "dark" and "html" in formats:
             shots["light"] = take_pictures(subject, "light")
-    facts = with_pictures(subject.facts, shots.get(theme, {}))
+    facts = with_pictures(spelt_out(subject.facts), shots.get(theme, {}))
     pngs = {name: shot.png for name, shot in shots.get(theme, {}).items()}
     written = []
 
@@ -82,6 +83,20 @@ def write(
     if "json" in formats:
         put("report.json", (json.dumps(to_json(facts, words), indent=1) + "\n").encode())
     return written
+
+
+def spelt_out(value: Any) -> Any:
+    """The same facts with every text as UTF-8 can write it; a file's name need not be."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, tuple):
+        return tuple(spelt_out(part) for part in value)
+    if isinstance(value, dict):
+        return {spelt_out(name): spelt_out(part) for name, part in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: spelt_out(getattr(value, field.name)) for field in fields(value)}
+        return replace(value, **parts)
+    return value
 
 
 def take_pictures(subject: Subject, theme: str) -> dict[str, Shot]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.cli.run import shipped
-from tests.helpers.commands import Command
+from tests.helpers.commands import Command, child
 
 READERS = (
     ("run", "{}"),
@@ -173,3 +175,33 @@ def test_scenarios_with_random_harm(bankflip: Command, tmp_path: Path, long_prof
         if done.status:
             assert "s.json" in done.one_sentence()
     assert 2 in statuses
+
+
+ODD = os.fsdecode(b"odd\xff")
+"""A file's name that is not UTF-8; legal on Linux."""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="the file system takes UTF-8 names only")
+def test_names_that_are_not_utf_8(tmp_path: Path) -> None:
+    strict = {"PYTHONIOENCODING": "utf-8:strict"}
+    given, capture = tmp_path / f"{ODD}.json", tmp_path / f"{ODD}.bankflip"
+    given.write_text('{"ops": [{"op": "append", "seq": 0, "positions": [0]}], "capacity": 8}')
+    for arguments in (
+        ("run", given, "--record", capture),
+        ("run", given, "--json"),
+        ("check", capture),
+        ("report", given, "--out", tmp_path / f"1{ODD}", "--format", "html,pdf,json"),
+        ("report", capture, "--out", tmp_path / f"2{ODD}", "--format", "html,json"),
+        ("sweep", given),
+    ):
+        done = child(*arguments, **strict)
+        assert done.status == 0, (arguments, done.err)
+        assert not done.err, arguments
+    failing = tmp_path / f"not{ODD}.json"
+    failing.write_text(given.read_text()[:-1] + ', "expect": ["rejected: gap"]}')
+    smallest = tmp_path / f"small{ODD}.json"
+    done = child("shrink", failing, "--out", smallest, **strict)
+    assert done.status == 0, done.err
+    assert json.loads(smallest.read_bytes())["case"].startswith("notodd")
+    page = json.loads((tmp_path / f"2{ODD}" / "report.json").read_bytes())
+    assert r"odd\udcff" in page["title"]
