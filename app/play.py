@@ -15,6 +15,7 @@ from typing import Any
 from engine.cases import Final, Scenario
 from engine.checks import run_check
 from engine.engine import Engine
+from engine.errors import Malformed
 from engine.opening import builtin_models, open_engine
 from engine.opjson import to_json
 from engine.ops import Append, Fail, Op, Transaction
@@ -134,7 +135,11 @@ def play(
     records: list[Record] = []
     found: list[str] = []
     for number, op in enumerate(ops):
-        record = engine.apply(in_chunks(op, scenario.chunk), op_number=number)
+        try:
+            record = engine.apply(in_chunks(op, scenario.chunk), op_number=number)
+        except Malformed as error:
+            error.path = scenario.path  # the engine knows no files, only its model's name
+            raise
         record = replace(record, number=number, op_json=full_json(op))
         records.append(record)
         on_record(record)
@@ -187,7 +192,6 @@ def to_result(played: Played) -> dict[str, Any]:
         "final": {str(seq): end.to_json() for seq, end in played.final},
         "transactions": played.transactions,
         "flips": played.flips,
-        "problems": list(played.mismatches),
     }
 
 

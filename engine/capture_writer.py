@@ -8,6 +8,7 @@ moment the process is killed at, the file holds a whole prefix of the session.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import sqlite3
@@ -88,6 +89,13 @@ class CaptureWriter:
             if head and not is_capture(head):
                 raise Unreadable(
                     str(self.path), "will not be replaced", "a capture or no file", "another file"
+                )
+            if head and _in_use(self.path):
+                raise Unreadable(
+                    str(self.path),
+                    "will not be replaced",
+                    "a capture that no one uses",
+                    "one that another program writes or reads",
                 )
             self.path.unlink()
         for side in _side_files(self.path):
@@ -195,6 +203,20 @@ class CaptureWriter:
     def _finish(self) -> None:
         self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._database.execute("PRAGMA journal_mode=DELETE")
+
+
+def _in_use(path: Path) -> bool:
+    """Is a capture that was not closed still open somewhere? One that was killed is not."""
+    if not _side_files(path)[0].exists():
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=0)) as database:
+            # the mode changes only when no one else has the file open
+            return bool(database.execute("PRAGMA journal_mode=DELETE").fetchone()[0] != "delete")
+    except sqlite3.OperationalError as error:
+        return "locked" in str(error)
+    except sqlite3.DatabaseError:
+        return False
 
 
 def _create(path: Path) -> sqlite3.Connection:

@@ -105,6 +105,8 @@ def run(args: argparse.Namespace) -> int:
         status = max(status, 0 if played.ok else 1)
         if args.json:
             results.append(to_result(played))
+            for problem in played.mismatches:
+                print(f"bankflip run: {played.scenario.case}: {problem}", file=sys.stderr)
         else:
             print("\n".join(lines(played)))
         if args.report is not None:

@@ -216,6 +216,31 @@ def test_only_a_capture_is_replaced(tmp_path: Path) -> None:
         assert len(capture) == 3
 
 
+def test_a_capture_in_use_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    with CaptureWriter(path, start_snapshot()) as writer:
+        for record in records(5):
+            writer.record(record)
+        writer.flush()
+        child = [sys.executable, "-c", CHILD, str(path)]
+        second = subprocess.run(child, capture_output=True, text=True, cwd=ROOT, timeout=60)
+        assert second.returncode == 1
+        assert "will not be replaced" in second.stderr
+        with pytest.raises(Unreadable, match="will not be replaced"):
+            CaptureWriter(path, start_snapshot())
+        writer.record(next(records(1)))
+    with Capture(path) as capture:
+        assert len(capture) == 6
+
+
+def test_a_capture_whose_writer_was_killed_is_replaced(tmp_path: Path) -> None:
+    kill_at_a_random_moment(tmp_path / "c", 0.2)
+    assert (tmp_path / "c-wal").exists()
+    written(tmp_path / "c", 3)
+    with Capture(tmp_path / "c") as capture:
+        assert len(capture) == 3
+
+
 CHILD = """
 import sys
 from engine.capture import CaptureWriter

@@ -31,7 +31,7 @@ def test_every_shipped_scenario_is_as_it_says(bankflip: Command, name: str) -> N
     assert result["final"] == source["expect"][-1]["final"]
     assert done.status == 0
     assert result["ok"]
-    assert not result["problems"]
+    assert not done.err
     assert source["title"]
     assert source["note"]
 
@@ -105,7 +105,7 @@ def test_a_failed_expectation_is_status_1_and_says_where(bankflip: Command, tmp_
     path = write(tmp_path / "s.json", expect=["ok", final])
     done = bankflip("run", path, "--json")
     assert done.status == 1
-    assert "expected 0 to 3" in done.json[0]["problems"][0]
+    assert "sequence 0: expected 0 to 3" in done.one_sentence()
 
 
 def test_stop_after_judges_only_what_was_done(bankflip: Command) -> None:
@@ -128,7 +128,20 @@ def test_several_files_the_worst_status_and_every_readable_result(
     done = bankflip("run", "wrap", bad, failing, "--json")
     assert done.status == 2
     assert [result["case"] for result in done.json] == ["wrap", "failing"]
-    assert "bad.json: op 0: the op is unknown" in done.one_sentence()
+    unreadable, unexpected = done.err.splitlines()
+    assert "bad.json: op 0: the op is unknown" in unreadable
+    assert unexpected.startswith("bankflip run: failing: op 0 (append): expected rejected: gap")
+    assert set(done.json[0]) == {
+        *("case", "ok", "results", "ops", "final", "transactions", "flips"),
+    }
+
+
+def test_a_stage_that_the_op_lacks_names_the_scenario(bankflip: Command, tmp_path: Path) -> None:
+    reset = {"op": "fail", "stage": "layer.0.gdn", "kind": "oom"}
+    path = write(tmp_path / "s.json", ops=[{**reset, "during": {"op": "reset", "seq": 0}}])
+    done = bankflip("run", path, "--model", "qwen4exp-tiny", "--backend", "cpu")
+    assert done.status == 2
+    assert f"{path}: op 0 (fail): reset has no such stage" in done.one_sentence()
 
 
 def test_toml_and_a_sequence_that_stays_empty(bankflip: Command, tmp_path: Path) -> None:
