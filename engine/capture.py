@@ -260,15 +260,20 @@ class Capture:
             with self._lock:
                 return self._database.execute(query, values).fetchall()
         except _DAMAGE as error:
-            raise Unreadable(str(self.path), f"damaged capture: {error}") from error
+            raise Unreadable(str(self.path), f"damaged capture: {_short(error)}") from error
 
     @contextlib.contextmanager
     def _decoding(self, where: str) -> Iterator[None]:
         try:
             yield
         except _NONSENSE as error:
-            sentence = f"damaged capture: {where} has no legal values ({error})"
+            sentence = f"damaged capture: {where} has no legal values ({_short(error)})"
             raise Unreadable(str(self.path), sentence) from error
+
+
+def _short(error: Exception) -> str:
+    """What went wrong, in a line; the database quotes whole rows."""
+    return " ".join(str(error).split())[:160]
 
 
 def _ordered(views: dict[int, SequenceView], row: dict[str, Any]) -> list[SequenceView]:

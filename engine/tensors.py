@@ -16,6 +16,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import Malformed, Unreadable
+from engine.printable import printable
 
 INDEX: Final = "model.safetensors.index.json"
 SINGLE: Final = "model.safetensors"
@@ -126,6 +127,8 @@ class TensorFolder:
 
     def _file(self, file: str) -> dict[str, mx.array]:
         if file not in self._arrays:
+            if printable(file) != file:  # the library says no more than std::bad_cast
+                raise Unreadable(file, "can't be read", "a path that is UTF-8")
             try:
                 loaded: Any = mx.load(file)
             except (RuntimeError, ValueError) as error:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import EngineError, Unreadable
+from app.cli.common import UsageError, check_output, write_atomically
+from engine.errors import EngineError
 
 if TYPE_CHECKING:
     from app.views.main_window import MainWindow
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the picture; nothing is left behind when it can't be made."""
+    check_output(Path(args.out))
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     os.environ["QT_SCALE_FACTOR"] = str(args.scale)
     from PySide6.QtWidgets import QApplication
@@ -154,6 +156,7 @@ def wait(done: Callable[[], bool]) -> None:
 
 
 def _write(window: MainWindow, args: argparse.Namespace) -> None:
+    from PySide6.QtCore import QBuffer, QByteArray
     from PySide6.QtWidgets import QWidget
 
     target: QWidget = window
@@ -166,5 +169,7 @@ def _write(window: MainWindow, args: argparse.Namespace) -> None:
     message = window.error_bar.whole().strip() if window.error_bar.isVisible() else ""
     if message and window.client.session is None and not window.client.offline:
         raise EngineError(message.splitlines()[0])
-    if not target.grab().save(args.out):
-        raise Unreadable(args.out, "the picture could not be written")
+    content = QByteArray()
+    if not target.grab().save(QBuffer(content), Path(args.out).suffix[1:] or "png"):
+        raise UsageError(f"{args.out}: expected a picture, F.png, given another kind of file")
+    write_atomically(Path(args.out), content.data())

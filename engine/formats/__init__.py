@@ -99,5 +99,5 @@ def unknown_report(source: Source) -> Report:
 
 def unreadable_report(path: str, error: Unreadable) -> Report:
     """The report of a file that can't be opened at all."""
-    found = Finding(Code.UNREADABLE, str(error))
-    return Report(path, None, (found,), reason=str(error), detail="file")
+    words = str(error).removeprefix(f"{path}: ")
+    return Report(path, None, (Finding(Code.UNREADABLE, words),), reason=words, detail="file")

@@ -359,6 +359,17 @@ def test_damage_is_said_and_never_a_traceback(tmp_path: Path, harm: str) -> None
         read_all(path)
 
 
+def test_a_damaged_text_is_not_quoted_whole(tmp_path: Path) -> None:
+    path = written(tmp_path / "c", 3)
+    content = path.read_bytes()
+    at = content.index(b'"flips"')
+    path.write_bytes(content[:at] + b"\xff\xfe\n" + content[at + 3 :])
+    with pytest.raises(Unreadable, match="damaged capture") as caught:
+        Capture(path)
+    assert len(str(caught.value)) < len(str(path)) + 200
+    assert "\n" not in str(caught.value)
+
+
 def test_flipped_and_cut_bytes_never_crash(tmp_path: Path) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")

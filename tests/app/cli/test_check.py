@@ -140,7 +140,7 @@ def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert status == 2
     assert [entry["verdict"] for entry in json.loads(shown.out)] == ["unreadable", "ok"]
     assert shown.err.count("\n") == 1
-    assert "No such file" in shown.err
+    assert shown.err == f"bankflip check: {tmp_path / 'none'}: No such file or directory\n"
 
 
 def test_an_empty_folder_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -52,6 +52,17 @@ def test_a_panel_of_a_file_alone(tmp_path: Path) -> None:
     assert share(table, "light", "group_a") > 0.1
 
 
+def test_what_stood_there_stays_when_no_picture_can_be_made(tmp_path: Path) -> None:
+    kept = tmp_path / "notes.txt"
+    kept.write_text("mine")
+    for out in (kept, tmp_path, tmp_path / "none" / "w.png"):
+        done = child("screenshot", "--start", "--out", out)
+        assert done.status == 2
+        assert str(out) in done.one_sentence()
+    assert kept.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [kept]
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--size", "9x9"], "expected a size such as 1280x800"),
     (["/no/such/file"], "there is no such file"),
@@ -70,4 +81,4 @@ def test_what_is_wrong_is_said_and_no_picture_is_left(tmp_path: Path, arguments,
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     done = child("screenshot", "--start", "--out", tmp_path / "no" / "x.png")
     assert done.status == 2
-    assert "could not be written" in done.err
+    assert "does not exist" in done.one_sentence()
