@@ -18,10 +18,10 @@ import numpy as np
 import metal
 from engine.admission import admit
 from engine.errors import StepFailed
+from engine.judging import STREAMS
 from engine.owners.fixed import FixedOwner
 from engine.plan import PlanStage, Wrap
 from engine.terms import FailKind
-from engine.work import STREAMS
 
 if TYPE_CHECKING:
     from engine.transaction import Transaction

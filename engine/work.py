@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, cast
 
 import mlx.core as mx
 import numpy as np
-import numpy.typing as npt
 
 from engine.bank import Bank, Checkpoint
 from engine.cells import cut
@@ -31,40 +29,27 @@ from engine.effects import (
     Shifted,
     Truncated,
 )
-from engine.errors import BadValue, InvariantBroken, StepFailed
+from engine.errors import InvariantBroken, StepFailed
 from engine.history import History
+from engine.judging import (
+    STREAMS,
+    Flag,
+    check_finite_owners,
+    is_finite,
+    judge_values,
+    probe_of,
+    sentence_of,
+)
 from engine.owner import Key, Look
-from engine.owners.fixed import FixedOwner
 from engine.owners.groups import GroupOwner
 from engine.plan import PlanStage
 from engine.private import PrivateState
 from engine.regroup import group_status, pooled_groups
 from engine.stage import Stage, Step
 from engine.terms import FailKind
-from metal.status import SENTENCES
 
 if TYPE_CHECKING:
     from engine.transaction import Transaction
-
-
-STREAMS: Final = "streams"
-"""Everything that a stage with this output makes goes into it, and so does every NaN."""
-
-
-@dataclass(slots=True)
-class Flag:
-    """Values of a stage that must be finite; `probe` is their sum, which is not when they are not.
-
-    A probe that overflowed although every value is finite is no fault: the values decide.
-    """
-
-    stage: str
-    probe: mx.array
-    values: tuple[tuple[str, mx.array], ...]
-    """What to look through, in order, when the probe is not finite; later stages replace some."""
-    step: Step
-    key: int
-    owner: str | None
 
 
 @dataclass(slots=True)
@@ -264,23 +249,7 @@ class Worker:
                 )
         for flag in flags:
             if not is_finite(flag.probe):
-                self._judge_values(flag)
-
-    def _judge_values(self, flag: Flag) -> None:
-        """Look for the value that is not finite. Raises: StepFailed naming it."""
-        step = flag.step
-        for name, array in flag.values:
-            value = array.astype(mx.float32)
-            if value.shape[0] == step.n_rows != step.n_tokens:
-                value = step.live(value)
-            host = np.array(value)
-            if np.isfinite(host).all():
-                continue
-            first = int(step.positions[0]) if len(host) == step.n_tokens else None
-            found = first_bad(host, flag.owner, flag.key, first)
-            where = f" at position {found.position}" if found.position is not None else ""
-            detail = f"{found.kind} in {name}{where}, index {list(found.index)}"
-            raise StepFailed(flag.stage, FailKind.NONFINITE, seq=flag.key, detail=detail, bad=found)
+                judge_values(flag)
 
     # other work
 
@@ -474,67 +443,5 @@ class Worker:
                 )
 
     def check_finite_owners(self, stage: str = "verify", skip: Collection[Key] = ()) -> None:
-        """Rows that lifecycle work made without a graph stage are finite, too.
-
-        Raises: StepFailed of kind nonfinite naming owner, sequence and position.
-        """
-        bank, looks = self.bank, self.bank.looks()
-        suspects: list[tuple[FixedOwner, Key, int, mx.array]] = []
-        for key in bank.changes.dirty:
-            if key not in looks or key in skip:
-                continue
-            for owner in bank.fixed():
-                for layer, value in owner.values.get(key, {}).items():
-                    if mx.issubdtype(value.dtype, mx.floating):
-                        suspects.append((owner, key, layer, value))
-        if not suspects:
-            return
-        probes = [probe_of(value) for *_, value in suspects]
-        mx.eval(probes)
-        for (owner, key, layer, value), probe in zip(suspects, probes, strict=True):
-            if is_finite(probe):
-                continue
-            host = np.array(value.astype(mx.float32))
-            if np.isfinite(host).all():
-                continue
-            found = first_bad(host, owner.name, _seq(key), None)
-            raise StepFailed(
-                stage,
-                FailKind.NONFINITE,
-                seq=_seq(key),
-                detail=f"{found.kind} in {owner.name} of layer {layer}, index {list(found.index)}",
-                bad=found,
-            )
-
-
-def probe_of(value: mx.array) -> mx.array:
-    """A float32 scalar that is finite if every value is, but for overflow of the sum."""
-    return mx.sum(value if value.dtype == mx.float32 else value.astype(mx.float32))
-
-
-def is_finite(probe: mx.array) -> bool:
-    """Read an evaluated scalar."""
-    return math.isfinite(cast(float, probe.item()))
-
-
-def first_bad(values: npt.NDArray[Any], owner: str | None, seq: int, first: int | None) -> BadValue:
-    """Kind and place of the first value that is not finite, row-major.
-
-    Args:
-        first: position of row 0 when rows are positions, else None.
-    """
-    flat = np.flatnonzero(~np.isfinite(values))
-    index = tuple(int(i) for i in np.unravel_index(int(flat[0]), values.shape))
-    value = float(values[index])
-    kind = "NaN" if np.isnan(value) else "+Inf" if value > 0 else "-Inf"
-    position = None if first is None or not index else first + index[0]
-    return BadValue(kind, owner, seq, position, index)
-
-
-def sentence_of(word: int) -> str:
-    """What a person reads for a status word."""
-    return "; ".join(text for bit, text in SENTENCES.items() if word & bit) or f"bits {word:#x}"
-
-
-def _seq(key: Key) -> int:
-    return key if isinstance(key, int) else -1
+        """Values that lifecycle work made without a graph stage are finite, too."""
+        check_finite_owners(self.bank, stage, skip)

@@ -1,0 +1,127 @@
+"""Judging what a transaction made: finite values, and what a status word says.
+
+Probes are sums: cheap, and not finite when a value is not. They only lead to the values; the
+values decide, so an overflow of a sum refuses nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import mlx.core as mx
+import numpy as np
+import numpy.typing as npt
+
+from engine.bank import Bank
+from engine.errors import BadValue, StepFailed
+from engine.owner import Key
+from engine.owners.fixed import FixedOwner
+from engine.stage import Step
+from engine.terms import FailKind
+from metal.status import SENTENCES
+
+STREAMS: Final = "streams"
+"""Everything that a stage with this output makes goes into it, and so does every NaN."""
+
+
+@dataclass(slots=True)
+class Flag:
+    """Values of a stage that must be finite; `probe` is their sum, which is not when they are not.
+
+    A probe that overflowed although every value is finite is no fault: the values decide.
+    """
+
+    stage: str
+    probe: mx.array
+    values: tuple[tuple[str, mx.array], ...]
+    """What to look through, in order, when the probe is not finite; later stages replace some."""
+    step: Step
+    key: int
+    owner: str | None
+
+
+def judge_values(flag: Flag) -> None:
+    """Look for the value that is not finite. Raises: StepFailed naming it."""
+    step = flag.step
+    for name, array in flag.values:
+        value = array.astype(mx.float32)
+        if value.shape[0] == step.n_rows != step.n_tokens:
+            value = step.live(value)
+        host = np.array(value)
+        if np.isfinite(host).all():
+            continue
+        first = int(step.positions[0]) if len(host) == step.n_tokens else None
+        found = first_bad(host, flag.owner, flag.key, first)
+        where = f" at position {found.position}" if found.position is not None else ""
+        detail = f"{found.kind} in {name}{where}, index {list(found.index)}"
+        raise StepFailed(flag.stage, FailKind.NONFINITE, seq=flag.key, detail=detail, bad=found)
+
+
+def check_finite_owners(bank: Bank, stage: str, skip: Collection[Key] = ()) -> None:
+    """Rows that lifecycle work made without a graph stage are finite, too.
+
+    Raises: StepFailed of kind nonfinite naming owner, sequence and position.
+    """
+    looks = bank.looks()
+    suspects: list[tuple[FixedOwner, Key, int, mx.array]] = []
+    for key in bank.changes.dirty:
+        if key not in looks or key in skip:
+            continue
+        for owner in bank.fixed():
+            for layer, value in owner.values.get(key, {}).items():
+                if mx.issubdtype(value.dtype, mx.floating):
+                    suspects.append((owner, key, layer, value))
+    if not suspects:
+        return
+    probes = [probe_of(value) for *_, value in suspects]
+    mx.eval(probes)
+    for (owner, key, layer, value), probe in zip(suspects, probes, strict=True):
+        if is_finite(probe):
+            continue
+        host = np.array(value.astype(mx.float32))
+        if np.isfinite(host).all():
+            continue
+        found = first_bad(host, owner.name, _seq(key), None)
+        raise StepFailed(
+            stage,
+            FailKind.NONFINITE,
+            seq=_seq(key),
+            detail=f"{found.kind} in {owner.name} of layer {layer}, index {list(found.index)}",
+            bad=found,
+        )
+
+
+def probe_of(value: mx.array) -> mx.array:
+    """A float32 scalar that is finite if every value is, but for overflow of the sum."""
+    return mx.sum(value if value.dtype == mx.float32 else value.astype(mx.float32))
+
+
+def is_finite(probe: mx.array) -> bool:
+    """Read an evaluated scalar."""
+    return math.isfinite(cast(float, probe.item()))
+
+
+def first_bad(values: npt.NDArray[Any], owner: str | None, seq: int, first: int | None) -> BadValue:
+    """Kind and place of the first value that is not finite, row-major.
+
+    Args:
+        first: position of row 0 when rows are positions, else None.
+    """
+    flat = np.flatnonzero(~np.isfinite(values))
+    index = tuple(int(i) for i in np.unravel_index(int(flat[0]), values.shape))
+    value = float(values[index])
+    kind = "NaN" if np.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    position = None if first is None or not index else first + index[0]
+    return BadValue(kind, owner, seq, position, index)
+
+
+def sentence_of(word: int) -> str:
+    """What a person reads for a status word."""
+    return "; ".join(text for bit, text in SENTENCES.items() if word & bit) or f"bits {word:#x}"
+
+
+def _seq(key: Key) -> int:
+    return key if isinstance(key, int) else -1

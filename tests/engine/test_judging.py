@@ -1,0 +1,66 @@
+"""Probes lead to values, and the values decide."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from engine.errors import StepFailed
+from engine.judging import Flag, first_bad, is_finite, judge_values, probe_of, sentence_of
+from engine.terms import FailKind
+from metal.status import SENTENCES, StatusBit
+
+
+@pytest.mark.parametrize(("value", "kind"), [(np.nan, "NaN"), (np.inf, "+Inf"), (-np.inf, "-Inf")])
+@pytest.mark.parametrize("dtype", [mx.float32, mx.float16, mx.bfloat16])
+def test_a_probe_is_finite_exactly_when_the_values_are(
+    value: float, kind: str, dtype: mx.Dtype
+) -> None:
+    rows = np.ones((5, 3), np.float32)
+    assert is_finite(probe_of(mx.array(rows).astype(dtype)))
+    rows[3, 1], rows[4, 0] = value, np.nan
+    assert not is_finite(probe_of(mx.array(rows).astype(dtype)))
+    found = first_bad(rows, "qsa.kv", 2, 100)
+    assert (found.kind, found.owner, found.seq) == (kind, "qsa.kv", 2)
+    assert (found.position, found.index) == (103, (3, 1))
+
+
+def test_infinities_of_both_signs_do_not_cancel() -> None:
+    assert not is_finite(probe_of(mx.array([np.inf, -np.inf, 0.0])))
+
+
+def flag(values: np.ndarray, n_rows: int, n_tokens: int, lead: int) -> Flag:
+    step = SimpleNamespace(
+        n_rows=n_rows,
+        n_tokens=n_tokens,
+        positions=np.arange(50, 50 + n_tokens),
+        live=lambda padded: padded[lead : lead + n_tokens],
+    )
+    array = mx.array(values)
+    return Flag("layer.1.gdn", probe_of(array), (("streams", array),), step, 7, "gdn.conv")  # type: ignore[arg-type]
+
+
+def test_a_sum_that_overflows_refuses_nothing() -> None:
+    high = flag(np.full((4, 8), 3e38, np.float32), 4, 4, 0)
+    assert not is_finite(high.probe)
+    judge_values(high)
+
+
+def test_positions_leave_the_padding_out() -> None:
+    rows = np.zeros((8, 2), np.float32)
+    rows[3, 1] = np.nan
+    with pytest.raises(StepFailed) as failure:
+        judge_values(flag(rows, n_rows=8, n_tokens=4, lead=2))
+    error = failure.value
+    assert (error.stage, error.kind, error.seq) == ("layer.1.gdn", FailKind.NONFINITE, 7)
+    assert error.bad is not None
+    assert error.bad.position == 51
+
+
+def test_every_bit_of_a_status_word_has_its_sentence() -> None:
+    word = int(StatusBit.HOLE | StatusBit.FRONTIER)
+    assert sentence_of(word) == (f"{SENTENCES[StatusBit.HOLE]}; {SENTENCES[StatusBit.FRONTIER]}")
+    assert sentence_of(1 << 30) == "bits 0x40000000"
