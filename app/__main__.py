@@ -86,6 +86,16 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status of `architecture`'s command line table."""
+    try:
+        return _main(argv)
+    except KeyboardInterrupt:  # while a command's module was being imported
+        if "--debug" in (sys.argv[1:] if argv is None else argv):
+            raise
+        print("bankflip: cancelled", file=sys.stderr)
+        return EXIT_CANCELLED
+
+
+def _main(argv: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         # a terminal that lacks a sign shows another one; it must not end the program

@@ -172,4 +172,4 @@ def _write(window: MainWindow, args: argparse.Namespace) -> None:
     content = QByteArray()
     if not target.grab().save(QBuffer(content), Path(args.out).suffix[1:] or "png"):
         raise UsageError(f"{args.out}: expected a picture, F.png, given another kind of file")
-    write_atomically(Path(args.out), content.data())
+    write_atomically(Path(args.out), bytes(content.data()))

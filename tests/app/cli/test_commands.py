@@ -237,6 +237,20 @@ def test_a_bug_of_ours_is_status_3(bankflip: Command, monkeypatch: pytest.Monkey
         assert "the banks differ: expected a, found b" in done.one_sentence()
 
 
+@pytest.mark.parametrize("arguments", [("run", "wrap"), ("--help",), ("file.json",)])
+def test_an_interrupt_while_the_program_starts(
+    bankflip: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("importlib.import_module", interrupted)
+    monkeypatch.setattr("app.__main__.build_parser", interrupted)
+    done = bankflip(*arguments)
+    assert done.status == 130
+    assert done.one_sentence() == "bankflip: cancelled"
+
+
 def test_an_interrupt_is_status_130_and_leaves_no_half_file(tmp_path: Path) -> None:
     logits = tmp_path / "l.npy"
     process = subprocess.Popen(
