@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -244,9 +245,10 @@ def test_an_interrupt_while_the_program_starts(
     def interrupted(name: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("importlib.import_module", interrupted)
-    monkeypatch.setattr("app.__main__.build_parser", interrupted)
-    done = bankflip(*arguments)
+    with monkeypatch.context() as patch:
+        patch.setattr("app.__main__.build_parser", interrupted)
+        patch.setattr(importlib, "import_module", interrupted)
+        done = bankflip(*arguments)
     assert done.status == 130
     assert done.one_sentence() == "bankflip: cancelled"
 
