@@ -9,6 +9,7 @@ import io
 import sys
 from collections.abc import Sequence
 
+from app import given
 from app.cli import COMMANDS
 from engine.errors import EngineError, InvariantBroken, Rejected, StepFailed
 from engine.terms import FailKind
@@ -97,6 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
+    given.arguments = arguments
     for stream in (sys.stdout, sys.stderr):
         # a terminal that lacks a sign shows another one; it must not end the program
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import platform
 import shlex
-import sys
 from importlib import metadata
 
+from app import given
 from engine.printable import printable
 from engine.snapshot import Snapshot
 
@@ -37,7 +37,7 @@ def versions() -> dict[str, str]:
 
 def command_line() -> str:
     """The command as a person would type it."""
-    return shlex.join(["bankflip", *sys.argv[1:]])
+    return shlex.join(["bankflip", *given.arguments])
 
 
 def of_session(start: Snapshot, title: str = "", command: str | None = None) -> dict[str, str]:

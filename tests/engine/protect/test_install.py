@@ -47,13 +47,24 @@ def pip_install(source: Path, *options: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+FORGET = """import sys, site
+for name in [n for n in sys.modules if n.startswith("__editable___bankflip")]:
+    finder = sys.modules.pop(name)._EditableFinder
+    sys.meta_path[:] = [f for f in sys.meta_path if f is not finder]
+pass"""
+"""An editable install of the checkout under test must not answer for the one in `site`."""
+
+
 def run_beside_strangers(site: Path, folder: Path) -> list[str]:
     for name in ("engine", "app"):
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text('WHOSE = "somebody else\'s"\n')
     (folder / "script.py").write_text(SCRIPT)
     # the script's own folder comes first on the path, as in any project
-    start = f"import sys, site; site.addsitedir({str(site)!r}); sys.path.insert(0, {str(folder)!r})"
+    # first on the path while its .pth files are read: both installs name their finder alike
+    start = f"{FORGET}; sys.path.insert(0, {str(site)!r}); site.addsitedir({str(site)!r})"
+    start += f"; sys.path.remove({str(site)!r}); sys.path.append({str(site)!r})"
+    start += f"; sys.path.insert(0, {str(folder)!r})"
     code = f"{start}; exec(open('script.py').read())"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
