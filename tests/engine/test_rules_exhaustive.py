@@ -13,6 +13,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from engine.errors import Rejected
 from engine.history import History
 from engine.opjson import from_json
@@ -24,6 +26,7 @@ from tests.helpers.world import World
 SEED = int(os.environ.get("BANKFLIP_SEED", "20261129"))
 CAPACITY, GROUP_SIZE, LAST = 9, 4, 12
 SAMPLE = 120  # states that CI takes, at the end of three random legal ops
+PARTS = 16  # of the states that --long takes
 PLACES = range(LAST + 2)
 Json = dict[str, Any]
 
@@ -173,15 +176,25 @@ def try_every_op(path: Path, ops: list[tuple[Json, Op]], results: dict[str, int]
     assert world.read() == {seq: held for seq, held in seqs.items() if held}
 
 
-def test_every_op_from_every_state_three_ops_away(long_profile: bool) -> None:
-    print(f"seed {SEED}")
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_op_from_every_state_three_ops_away(part: int) -> None:
+    """All parts together are all states; a part takes some minutes, so `-n` shares them out."""
     ops = every_op()
-    if long_profile:
-        paths = reachable(ops)
-    else:
-        choice = random.Random(SEED)
-        legal = [n for n, (op, _) in enumerate(ops) if op["op"] != "shift"]
-        paths = [legal_path(ops, legal, choice) for _ in range(SAMPLE)]
+    paths = reachable(ops)
+    assert len(paths) > 7000
+    judge_all(paths[part::PARTS], ops)
+
+
+def test_every_op_from_random_states_three_ops_away() -> None:
+    print(f"seed {SEED}")
+    ops, choice = every_op(), random.Random(SEED)
+    legal = [n for n, (op, _) in enumerate(ops) if op["op"] != "shift"]
+    judge_all([legal_path(ops, legal, choice) for _ in range(SAMPLE)], ops)
+
+
+def judge_all(paths: list[Path], ops: list[tuple[Json, Op]]) -> None:
+    """Every op from the end of every path, and every reason at least once."""
     results: dict[str, int] = {}
     for path in paths:
         try_every_op(path, ops, results)
@@ -190,7 +203,6 @@ def test_every_op_from_every_state_three_ops_away(long_profile: bool) -> None:
     reasons = {"overlap", "gap", "capacity", "negative", "duplicate", "not-consecutive"}
     reasons |= {"out-of-range", "internal-hole", "destination-not-empty", "unknown-slot"}
     assert set(results) == reasons | {"ok"}
-    assert len(paths) > (7000 if long_profile else SAMPLE - 1)
 
 
 def test_the_ops_are_the_same_for_both_sequences() -> None:
