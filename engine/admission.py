@@ -2,16 +2,21 @@
 
 An impossible allocation can kill the process inside the array library, so a chunk whose peak
 does not fit the session's budget is refused in `reserve`. The estimate is an upper bound of what
-a piece keeps until its fence: all stage outputs, gathered keys, scores, logits.
+pieces keep until their fence: all stage outputs, gathered keys, scores, logits; and of the
+checkpoints and logits that stay until the end.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 from engine.config import Config
+from engine.derive import CHECKPOINT_TOKENS, Piece
 from engine.errors import StepFailed
+from engine.owner import Key
 from engine.terms import FailKind, TxnStage
 
 FLOAT_BYTES: Final = 4
@@ -42,6 +47,36 @@ def piece_bytes(config: Config, rows: int, n_live: int) -> int:
     total = sum(layer + (gdn if kind == "gdn" else qsa) for kind in config.layers)
     total += len(config.ple_layers) * 6 * streams
     return rows * FLOAT_BYTES * (total + 2 * config.vocab_size + 2 * streams)
+
+
+def peak_bytes(config: Config, pieces: Iterable[Piece], tile: int, at_once: bool) -> int:
+    """Peak bytes of the heaviest evaluation.
+
+    Args:
+        tile: rows of the backend's tiles.
+        at_once: whether all pieces up to a fence are one evaluation, as in fast mode.
+    """
+    peak = held = 0
+    for piece in pieces:
+        n = len(piece.tokens)
+        rows = -(-n // tile) * tile + tile
+        held += piece_bytes(config, rows, piece.at + n)
+        peak = max(peak, held)
+        if piece.fence or not at_once:
+            held = 0
+    return peak
+
+
+def checkpoint_bytes(pieces: Iterable[Piece], each: int, kept: int) -> int:
+    """Bytes of the checkpoints that pieces will leave; earlier ones go only with the flip.
+
+    Args:
+        each: bytes of one. kept: the most that one sequence keeps.
+    """
+    new: Counter[Key] = Counter()
+    for piece in pieces:
+        new[piece.key] += (piece.at + len(piece.tokens)) % CHECKPOINT_TOKENS == 0
+    return sum(min(n, kept) for n in new.values()) * each
 
 
 def admit(needed: int, used: int, budget: int, stage: str = TxnStage.RESERVE) -> None:

@@ -18,9 +18,9 @@ import numpy as np
 import metal
 from engine.admission import admit
 from engine.errors import StepFailed
-from engine.judging import STREAMS
 from engine.owners.fixed import FixedOwner
 from engine.plan import PlanStage, Wrap
+from engine.stage import GroupCheck
 from engine.terms import FailKind
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ def _poison(stage: PlanStage) -> None:
     assert stage.graph is not None
     assert stage.step is not None
     step, name = stage.step(), stage.graph.poison
-    if STREAMS in stage.graph.floats and not stage.graph.poison_before:
-        name = STREAMS
+    if "streams" in stage.graph.floats and not stage.graph.poison_before:
+        name = "streams"
     value = step.values[name]
     row = step.lead if value.shape[0] == step.n_rows else 0
     mask = np.zeros(value.shape, np.float32)
@@ -150,9 +150,9 @@ def _poison_owner(stage: PlanStage, txn: Transaction) -> None:
     )
 
 
-def _hole_word(device: str) -> mx.array:
-    """The status word of positions 0, 1, 3, 4 in one group, found by the kernel itself."""
-    word, _ = metal.run(
+def _hole_word(device: str) -> GroupCheck:
+    """The verdict on positions 0, 1, 3, 4 in one group, found by the kernel itself."""
+    word, part = metal.run(
         "group_status",
         mx.array(np.array([0, 1, 3, 4], np.int32)),
         mx.array(np.array([0], np.int32)),
@@ -162,7 +162,7 @@ def _hole_word(device: str) -> mx.array:
         frontier=4,
         group_size=4,
     )
-    return word  # type: ignore[no-any-return]
+    return GroupCheck(word, lambda: int(part.item()), 0, 5, 4)
 
 
 def _cut_command(stage: PlanStage, txn: Transaction) -> None:

@@ -1,7 +1,8 @@
 """Judging what a transaction made: finite values, and what a status word says.
 
 Probes are sums: cheap, and not finite when a value is not. They only lead to the values; the
-values decide, so an overflow of a sum refuses nothing.
+values decide, stage by stage, so an overflow of a sum refuses nothing, and a sum at the end names
+the stage in the middle.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import mlx.core as mx
 import numpy as np
@@ -19,32 +20,29 @@ from engine.bank import Bank
 from engine.errors import BadValue, StepFailed
 from engine.owner import Key
 from engine.owners.fixed import FixedOwner
-from engine.stage import Step
+from engine.stage import GroupCheck, Step
 from engine.terms import FailKind
 from metal.status import SENTENCES
-
-STREAMS: Final = "streams"
-"""Everything that a stage with this output makes goes into it, and so does every NaN."""
 
 
 @dataclass(slots=True)
 class Flag:
-    """Values of a stage that must be finite; `probe` is their sum, which is not when they are not.
+    """Values of a stage that must be finite, and the sums that tell whether to look.
 
     A probe that overflowed although every value is finite is no fault: the values decide.
     """
 
     stage: str
-    probe: mx.array
+    probes: tuple[mx.array, ...]
     values: tuple[tuple[str, mx.array], ...]
-    """What to look through, in order, when the probe is not finite; later stages replace some."""
+    """What to look through, in order, when a probe is not finite; later stages replace some."""
     step: Step
     key: int
     owner: str | None
 
 
 def judge_values(flag: Flag) -> None:
-    """Look for the value that is not finite. Raises: StepFailed naming it."""
+    """Look for the first value that is not finite. Raises: StepFailed naming it."""
     step = flag.step
     for name, array in flag.values:
         value = array.astype(mx.float32)
@@ -118,9 +116,19 @@ def first_bad(values: npt.NDArray[Any], owner: str | None, seq: int, first: int 
     return BadValue(kind, owner, seq, position, index)
 
 
-def sentence_of(word: int) -> str:
-    """What a person reads for a status word."""
-    return "; ".join(text for bit, text in SENTENCES.items() if word & bit) or f"bits {word:#x}"
+def sentence_of(word: int, check: GroupCheck) -> str:
+    """What a person reads for an evaluated status word: what is wrong, and where first."""
+    found = "; ".join(text for bit, text in SENTENCES.items() if word & bit) or f"bits {word:#x}"
+    part, size = check.part(), check.group_size
+    if part < 0:
+        return found
+    n_groups = check.n_live // size
+    name = "the tail" if part >= n_groups else f"group {check.first_group + part}"
+    first = check.first_position + min(part, n_groups) * size
+    last = check.first_position + check.n_live - 1 if part >= n_groups else first + size - 1
+    if last < first:
+        return f"{found}; first in {name}, which is empty"
+    return f"{found}; first in {name}, positions {first} to {last}"
 
 
 def _seq(key: Key) -> int:

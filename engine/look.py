@@ -16,7 +16,6 @@ from engine.ops import Append, Fail, Op
 from engine.ops import Transaction as Batch
 from engine.owner import Look
 from engine.owners import OWNERS
-from engine.owners.groups import GroupOwner
 from engine.owners.positional import PositionalOwner
 from engine.snapshot import (
     Digests,
@@ -52,8 +51,9 @@ def short_json(value: Any) -> Any:
     """An op as JSON with long integer lists shortened, for a journal line."""
     if isinstance(value, dict):
         return {key: short_json(part) for key, part in value.items()}
-    if isinstance(value, list) and len(value) > LONG and isinstance(value[0], int):
-        return {"first": value[0], "last": value[-1], "count": len(value)}
+    if isinstance(value, list) and value and isinstance(value[0], int):
+        n = len(value)
+        return {"first": value[0], "last": value[-1], "count": n} if n > LONG else value
     return [short_json(part) for part in value] if isinstance(value, list) else value
 
 
@@ -104,21 +104,11 @@ def trial_sequences(bank: Bank, applied: Applied) -> tuple[SequenceView, ...]:
 def part_views(bank: Bank, look: Look, start: int) -> tuple[PartView, ...]:
     """How far every owner reaches for one key."""
     found: list[PartView] = []
+    counted = 0 if bank.with_model else look.n_live
     for owner in bank.owners.values():
         mark = owner.marks.get(look.key)
-        for layer in owner.layers() or ((-1,) if owner.name in ("history", "tokens") else ()):
-            if isinstance(owner, GroupOwner):
-                n = look.n_groups
-                found.append(PartView(owner.name, layer, 0 if n else None, n - 1 if n else None, n))
-                continue
-            consumed = mark.consumed if mark else (look.n_live if not bank.with_model else 0)
-            last = start + consumed - look.evicted - 1
-            if not consumed or last < start:
-                found.append(PartView(owner.name, layer, None, None, 0))
-            elif isinstance(owner, PositionalOwner) or owner.name == "tokens":
-                found.append(PartView(owner.name, layer, start, last, consumed - look.evicted))
-            else:
-                found.append(PartView(owner.name, layer, last, last, consumed))
+        reach = owner.reach(look, start, mark.consumed if mark else counted)
+        found += [PartView(owner.name, layer, *reach) for layer in owner.part_layers()]
     return tuple(found)
 
 

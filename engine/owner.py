@@ -93,6 +93,10 @@ class Changes:
             self.touch(key, consumed)
 
 
+Reach = tuple[int | None, int | None, int]
+"""(first, last, count), both None when a part is absent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """How far an owner's content of one key is: consumed tokens and the hash of their ids."""
@@ -147,6 +151,21 @@ class Owner(ABC):
     def layers(self) -> tuple[int, ...]:
         """Layers that have a part of their own, ascending."""
         return ()
+
+    def part_layers(self) -> tuple[int, ...]:
+        """Layers of what a sequence's view names, -1 for the owner as a whole."""
+        return self.layers()
+
+    def reach(self, look: Look, start: int, consumed: int) -> Reach:
+        """First and last position (or group) that the content of a key has, and how much it is.
+
+        Args:
+            start: first live position of the key. consumed: tokens that the content has seen.
+        """
+        last = start + consumed - look.evicted - 1
+        if not consumed or last < start:
+            return None, None, 0
+        return start, last, consumed - look.evicted
 
     def describe(self) -> tuple[str, tuple[int, ...]]:
         """Dtype and row shape for the digest's header."""

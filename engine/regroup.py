@@ -19,6 +19,7 @@ from engine.graph.index import pooled_keys
 from engine.owner import Look
 from engine.owners.history import ORDINAL
 from engine.owners.positional import PositionalOwner
+from engine.stage import GroupCheck
 
 if TYPE_CHECKING:
     from engine.graph.model import Model
@@ -38,8 +39,8 @@ def pooled_groups(
         yield first, pooled_keys(model, layer, rows.reshape(stop - first, size, -1))
 
 
-def group_status(bank: Bank, look: Look, first_live: int, backend: str) -> mx.array:
-    """Status word uint32 of a key's groups and tail, from the group of `first_live` on.
+def group_status(bank: Bank, look: Look, first_live: int, backend: str) -> GroupCheck:
+    """The device's look at a key's groups and tail, from the group of `first_live` on.
 
     The device reads the ordinals that its own table has; the host gives the anchors that the
     history implies. Source: `metal/src/group_status.metal`, on the CPU its reference.
@@ -57,7 +58,7 @@ def group_status(bank: Bank, look: Look, first_live: int, backend: str) -> mx.ar
     ordinals = bank.history.read(ORDINAL, cut(look.extents, start, look.n_live))
     n_groups = look.n_groups - first
     starts = np.arange(n_groups, dtype=np.int32) * size
-    word, _ = metal.run(
+    word, part = metal.run(
         "group_status",
         ordinals + base,
         mx.array(starts),
@@ -67,4 +68,6 @@ def group_status(bank: Bank, look: Look, first_live: int, backend: str) -> mx.ar
         frontier=held.run.stop - 1,
         group_size=size,
     )
-    return cast(mx.array, word)
+    return GroupCheck(
+        word, lambda: int(part.item()), held.run.start + start, look.n_live - start, size, first
+    )

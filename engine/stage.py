@@ -59,6 +59,24 @@ class State(Protocol):
         """Positions of a live index range as the device's tables have them, or None."""
 
 
+@dataclass(frozen=True, slots=True)
+class GroupCheck:
+    """What a device finds of a stretch of one run's groups and tail; unevaluated."""
+
+    word: mx.array
+    """One uint32, 0 is good; bits as named in `metal.status`."""
+    part: Callable[[], int]
+    """Number within the stretch of the first part that is wrong, -1 for none; the tail comes after
+    the groups. Only to be asked once `word` is evaluated."""
+    first_position: int
+    """Position at which the stretch begins, a group's first."""
+    n_live: int
+    """Positions in the stretch."""
+    group_size: int
+    first_group: int = 0
+    """Number of the stretch's first group in the run."""
+
+
 @dataclass(slots=True)
 class Step:
     """Working context of one chunk of one sequence.
@@ -83,8 +101,8 @@ class Step:
     """Tokens that the sequence consumed before this chunk, evicted ones included."""
     state: State
     values: dict[str, mx.array] = field(default_factory=dict)
-    status: list[mx.array] = field(default_factory=list)
-    """uint32 status words, 0 is good; bits as named in `metal.status`."""
+    status: list[GroupCheck] = field(default_factory=list)
+    """What the device found of the groups; a word that is not 0 fails the stage."""
     shared: dict[str, Any] = field(default_factory=dict)
     """Things that several stages derive from the same integers; never checked."""
     n_tokens: int = field(init=False)
@@ -148,6 +166,10 @@ class Stage:
     """Values to be checked for not-a-number and infinity after this stage."""
     poison: str
     """The float value into which an injected NaN goes."""
+    probed: tuple[str, ...] = ()
+    """Those of `floats` that are summed in fast mode: what persists, and what the rest of the pass
+    may swallow (a sigmoid makes a number of infinity, a choice leaves rows out). Everything else
+    reaches the logits, which are summed; a bad sum leads to all `floats` of all stages."""
     poison_before: bool = False
     """The NaN goes in before `run`, because the output is a choice of integers: it then reaches
     the scores, and their check (in `floats`) names this stage."""
@@ -169,3 +191,6 @@ def check_plan(stages: tuple[Stage, ...], owners: frozenset[str]) -> None:
         for name in (*stage.floats, stage.poison):
             if name not in known:
                 raise InvariantBroken(f"stage {stage.name} names {name}, which is not written")
+        for name in stage.probed:
+            if name not in stage.floats:
+                raise InvariantBroken(f"stage {stage.name} sums {name}, which it does not check")

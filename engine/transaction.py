@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import mlx.core as mx
 
-from engine.admission import admit, piece_bytes
+from engine.admission import FLOAT_BYTES, admit, checkpoint_bytes, peak_bytes
 from engine.bank import Bank, BankPair
 from engine.derive import GoBack, Piece, Work
 from engine.effects import Applied
@@ -134,17 +134,7 @@ class Transaction:
     def _reserve(self) -> None:
         """Admit the bytes, make room, and let the private bank catch up."""
         pair, private = self.session.pair, self.session.pair.private_bank
-        needed = self._table_bytes()
-        model = self.session.model
-        if model is not None:
-            tile = model.backend.tile_rows
-            for piece in (w for w in self.work if isinstance(w, Piece)):
-                rows = -(-len(piece.tokens) // tile) * tile + tile
-                needed = max(
-                    needed,
-                    self._table_bytes()
-                    + piece_bytes(model.config, rows, piece.at + len(piece.tokens)),
-                )
+        needed = self._table_bytes() + self._piece_bytes()
         admit(needed, self.session_bytes(), self.session.budget_bytes)
         private.catch_up(pair.public_bank)
         for owner in private.positional():
@@ -161,6 +151,21 @@ class Transaction:
         stored = sum(o.n_bytes() for bank in banks for o in bank.owners.values())
         public = self.session.pair.public_bank
         return stored + sum(c.n_bytes for marks in public.checkpoints.values() for c in marks)
+
+    def _piece_bytes(self) -> int:
+        """Bytes that running tokens takes at its peak, and those that stay until the end."""
+        model = self.session.model
+        if model is None:
+            return 0
+        pieces = [work for work in self.work if isinstance(work, Piece)]
+        needed = peak_bytes(model.config, pieces, model.backend.tile_rows, self.fast)
+        fixed = (p for owner in self.private.fixed() for p in owner.places.values())
+        mark = sum(p.n_bytes for p in fixed)
+        needed += checkpoint_bytes(pieces, mark, self.session.checkpoints_kept)
+        if self.keep_logits:
+            n = sum(len(piece.tokens) for piece in pieces if not piece.replay)
+            needed += n * model.config.vocab_size * FLOAT_BYTES
+        return needed
 
     def _table_bytes(self) -> int:
         """Bytes by which the tables of both banks will grow."""

@@ -32,7 +32,6 @@ from engine.effects import (
 from engine.errors import InvariantBroken, StepFailed
 from engine.history import History
 from engine.judging import (
-    STREAMS,
     Flag,
     check_finite_owners,
     is_finite,
@@ -45,7 +44,7 @@ from engine.owners.groups import GroupOwner
 from engine.plan import PlanStage
 from engine.private import PrivateState
 from engine.regroup import group_status, pooled_groups
-from engine.stage import Stage, Step
+from engine.stage import GroupCheck, Stage, Step
 from engine.terms import FailKind
 
 if TYPE_CHECKING:
@@ -58,8 +57,8 @@ class Worker:
 
     txn: Transaction
     flags: list[Flag] = field(default_factory=list)
-    status: list[tuple[str, mx.array]] = field(default_factory=list)
-    """(stage, status word) of words that were not read yet."""
+    status: list[tuple[str, GroupCheck]] = field(default_factory=list)
+    """(stage, verdict of the device) of those that were not read yet."""
     extras: list[tuple[str, mx.array]] = field(default_factory=list)
     """(stage, array) that the next evaluation must be able to make."""
     anchors: set[Key] = field(default_factory=set)
@@ -180,14 +179,11 @@ class Worker:
         """Note what must be finite and zero; in inspect mode evaluate and judge at once."""
         step = self._the_step()
         owner = next((w for w in stage.writes if w in self.bank.owners), None)
-        probed = (STREAMS,) if self.txn.fast and STREAMS in stage.floats else stage.floats
-        for name in probed:
-            names = stage.floats if name == STREAMS else (name,)
-            values = tuple((n, step.values[n]) for n in names)
-            self.flags.append(
-                Flag(stage.name, probe_of(step.values[name]), values, step, piece.key, owner)
-            )
-        self.status += [(stage.name, word) for word in step.status]
+        probed = stage.probed if self.txn.fast else stage.floats
+        probes = tuple([probe_of(step.values[name]) for name in probed])
+        values = tuple([(name, step.values[name]) for name in stage.floats])
+        self.flags.append(Flag(stage.name, probes, values, step, piece.key, owner))
+        self.status += [(stage.name, check) for check in step.status]
         step.status = []
         if not self.txn.fast:
             self.fence(stage.name)
@@ -204,7 +200,8 @@ class Worker:
             bank.mark(piece.key)
         if (piece.at + n) % CHECKPOINT_TOKENS == 0:
             self._checkpoint(piece.key, piece.at + n)
-        if piece.fence:
+        # in fast mode the evaluation before the seal serves the last piece, too
+        if piece.fence and not (self.txn.fast and self.done == len(self.txn.work)):
             self.fence("write")
         self.step = self.state = None
 
@@ -214,7 +211,8 @@ class Worker:
         Raises: StepFailed of kind command (the evaluation), status or nonfinite.
         """
         kept = [v for c in self.fresh for _, values in c.values for v in values.values()]
-        wanted = [f.probe for f in self.flags] + [w for _, w in self.status] + kept
+        wanted = [probe for flag in self.flags for probe in flag.probes] + kept
+        wanted += [check.word for _, check in self.status]
         wanted += self.txn.logits + [array for _, array in self.extras]
         if not self.txn.fast and self.step is not None:
             wanted += list(self.step.values.values())
@@ -232,23 +230,22 @@ class Worker:
         rows = self.bank.prepare()
         touched = self.bank.touched
         if rows or self.flags or self.status or touched.cells or touched.dirty:
-            self.fence("publish", *rows)
+            self.fence("write" if self.flags else "publish", *rows)
 
     def judge(self) -> None:
         """Read every status word and probe. Raises: StepFailed of kind status or nonfinite."""
-        words, self.status = self.status, []
+        checks, self.status = self.status, []
         flags, self.flags = self.flags, []
-        if not words and not flags:
+        if not checks and not flags:
             return
-        mx.eval([word for _, word in words], [flag.probe for flag in flags])
-        for name, word in words:
-            value = int(np.array(word).reshape(-1)[0])
-            if value:
-                raise StepFailed(
-                    name, FailKind.STATUS, detail=sentence_of(value), status_word=value
-                )
-        for flag in flags:
-            if not is_finite(flag.probe):
+        mx.eval([check.word for _, check in checks], [flag.probes for flag in flags])
+        for name, check in checks:
+            word = cast(int, check.word.item())
+            if word:
+                detail = sentence_of(word, check)
+                raise StepFailed(name, FailKind.STATUS, detail=detail, status_word=word)
+        if not all(is_finite(probe) for flag in flags for probe in flag.probes):
+            for flag in flags:
                 judge_values(flag)
 
     # other work

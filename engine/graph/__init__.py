@@ -24,7 +24,8 @@ def graph_stages(model: Model) -> tuple[Stage, ...]:
     for layer in range(len(model.config.layers)):
         stages += _layer(model.config, layer)
     out = ("final", "logits")
-    stages.append(Stage("head", head, ("streams",), (*out, "residual", "logits"), out, "logits"))
+    writes = (*out, "residual", "logits")
+    stages.append(Stage("head", head, ("streams",), writes, out, "logits", probed=("logits",)))
     return tuple(stages)
 
 
@@ -47,6 +48,7 @@ def _layer(c: Config, n: int) -> list[Stage]:
             writes=(probs, chosen, shared, "routes"),
             floats=(probs, shared),
             poison=routed[0],
+            probed=(probs, shared),
             poison_before=True,
         ),
         Stage(
@@ -74,6 +76,7 @@ def _ple(n: int) -> Stage:
         writes=(*floats, p + "rows", "streams", "ple.history", "ple.conv"),
         floats=(*floats, "streams"),
         poison=p + "out",
+        probed=(p + "dot", p + "window"),
     )
 
 
@@ -87,6 +90,7 @@ def _gdn(n: int) -> Stage:
         writes=(*floats, "streams", "gdn.conv", "gdn.recurrent"),
         floats=(*floats, "streams"),
         poison=p + "mixer_out",
+        probed=floats[1:],
     )
 
 
@@ -103,6 +107,7 @@ def _qsa(n: int) -> list[Stage]:
             writes=(*projected, "qsa.kv", "qsa.index"),
             floats=projected,
             poison=p + "q",
+            probed=projected,
         ),
         # integers only: its check looks once more at the queries that the groups are for
         Stage(
@@ -112,6 +117,7 @@ def _qsa(n: int) -> list[Stage]:
             writes=(),
             floats=(query,),
             poison=query,
+            probed=(query,),
         ),
         Stage(
             p + "pool",
@@ -120,6 +126,7 @@ def _qsa(n: int) -> list[Stage]:
             writes=(pooled, "qsa.groups"),
             floats=(pooled,),
             poison=pooled,
+            probed=(pooled,),
         ),
         Stage(
             p + "select",
@@ -128,6 +135,7 @@ def _qsa(n: int) -> list[Stage]:
             writes=(scores, groups),
             floats=(scores,),
             poison=query,
+            probed=(scores,),
             poison_before=True,
         ),
         Stage(

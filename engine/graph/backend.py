@@ -8,8 +8,9 @@ once" choose other kernels for other row counts, and so other last bits (see `se
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 # Read once, at the first product: float32 must mean float32 on NVIDIA devices, too.
 os.environ.setdefault("MLX_ENABLE_TF32", "0")
@@ -166,12 +167,15 @@ class Backend:
         weights = mx.softmax(scores, axis=-1, precise=True)
         return (weights @ v.transpose(0, 2, 1, 3)).reshape(rows, heads, width)
 
-    def group_status(self, cells: mx.array, anchor: int, group_size: int) -> mx.array:
+    def group_status(
+        self, cells: mx.array, anchor: int, group_size: int
+    ) -> tuple[mx.array, Callable[[], int]]:
         """Status word of positions that should be one run from `anchor` on.
 
         Args:
             cells: [n] int32 positions as the device's tables have them, from a group's start on.
-        Returns: uint32 of shape (); bits as in `metal.status`.
+        Returns: uint32 of shape (), bits as in `metal.status`; and what gives, once the word is
+        evaluated, the number of the first part that is wrong (the tail is the last, -1 for none).
         """
         # what the kernel's reference gives for such a plan, in a sixth of its operations
         n = cells.shape[0]
@@ -188,7 +192,7 @@ class Backend:
         word = mx.array(0, mx.uint32)
         for bit, found in faults.items():
             word = word + found.astype(mx.uint32) * int(bit)
-        return word
+        return word, lambda: cast(int, _group_words(cells, anchor, group_size, "cpu")[1].item())
 
     def attend(
         self,
@@ -267,23 +271,13 @@ class DeviceBackend(Backend):
             tiles.append(mx.concatenate(blocks, axis=-1))
         return mx.concatenate(tiles)
 
-    def group_status(self, cells: mx.array, anchor: int, group_size: int) -> mx.array:
+    def group_status(
+        self, cells: mx.array, anchor: int, group_size: int
+    ) -> tuple[mx.array, Callable[[], int]]:
         if self.kernels == "cpu":
             return Backend.group_status(self, cells, anchor, group_size)
-        n = cells.shape[0]
-        complete = n // group_size * group_size
-        starts = mx.arange(0, complete, group_size, dtype=mx.int32)
-        word, _ = kernel(
-            "group_status",
-            cells,
-            starts,
-            starts + anchor,
-            tail_start=complete,
-            frontier=anchor + n - 1,
-            group_size=group_size,
-            backend=self.kernels,
-        )
-        return word.reshape(())  # type: ignore[no-any-return]
+        word, part = _group_words(cells, anchor, group_size, self.kernels)
+        return word.reshape(()), lambda: cast(int, part.item())
 
     def attention(self, q: mx.array, k: mx.array, v: mx.array, seen: mx.array) -> mx.array:
         rows = self.query_rows
@@ -353,6 +347,26 @@ class FixedOrderBackend(KernelBackend):
         numbers = experts.reshape(-1).astype(mx.int32)
         out = kernel("expert_linear", rows, weight, numbers, backend=self.name)
         return out.reshape(n, k, -1)  # type: ignore[no-any-return]
+
+
+def _group_words(
+    cells: mx.array, anchor: int, group_size: int, target: str
+) -> tuple[mx.array, mx.array]:
+    """Word and first failing part, [1] each, of the plan that one run from `anchor` on implies."""
+    n = cells.shape[0]
+    complete = n // group_size * group_size
+    starts = mx.arange(0, complete, group_size, dtype=mx.int32)
+    found: tuple[mx.array, mx.array] = kernel(
+        "group_status",
+        cells,
+        starts,
+        starts + anchor,
+        tail_start=complete,
+        frontier=anchor + n - 1,
+        group_size=group_size,
+        backend=target,
+    )
+    return found
 
 
 def fixed_order(backend: Backend) -> Backend:

@@ -16,7 +16,7 @@ from engine.graph.backend import GROUP_BLOCK
 from engine.graph.model import Model
 from engine.graph.numeric import largest, rms
 from engine.graph.rotary import rotate
-from engine.stage import Step
+from engine.stage import GroupCheck, Step
 
 
 def partition(step: Step, layer: int) -> None:
@@ -27,12 +27,14 @@ def partition(step: Step, layer: int) -> None:
     """
     r = step.model.config.group_size
     start = max(0, step.n_live_before // r * r - r)
+    first = step.first_position + start
     seen = step.state.cells(start, step.n_live)
     if seen is None:
         before = np.arange(start, step.n_live_before, dtype=np.int64) + step.first_position
         seen = np.concatenate([before, step.positions])
     cells = mx.array(seen).astype(mx.int32)
-    step.status.append(step.model.backend.group_status(cells, step.first_position + start, r))
+    word, part = step.model.backend.group_status(cells, first, r)
+    step.status.append(GroupCheck(word, part, first, step.n_live - start, r, start // r))
 
 
 def pool(step: Step, layer: int) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.digest import Part, block_hash, canonical
-from engine.owner import Changes, Key, Looks, Owner, OwnerSpec, dtype_name, to_numpy
+from engine.owner import Changes, Key, Look, Looks, Owner, OwnerSpec, Reach, dtype_name, to_numpy
 from engine.owners.layout import Layout, PartLayout
 
 Values = dict[int, mx.array]
@@ -27,6 +27,7 @@ class FixedOwner(Owner):
     def __init__(self, spec: OwnerSpec, layout: Layout) -> None:
         super().__init__(spec.name, spec.unit)
         self.places: dict[int, PartLayout] = {p.layer: p for p in layout.get(spec.name, ())}
+        self._layers = tuple(sorted(self.places))
         self.values: dict[Key, Values] = {}
         self.hashes: dict[Key, dict[int, bytes]] = {}
         self._pending: list[Key] = []
@@ -104,7 +105,12 @@ class FixedOwner(Owner):
         return sum(value.nbytes for value in self.arrays())
 
     def layers(self) -> tuple[int, ...]:
-        return tuple(sorted(self.places))
+        return self._layers
+
+    def reach(self, look: Look, start: int, consumed: int) -> Reach:
+        """The last position seen, and all tokens consumed."""
+        _, last, _ = super().reach(look, start, consumed)
+        return last, last, 0 if last is None else consumed
 
     def describe(self) -> tuple[str, tuple[int, ...]]:
         if not self.places:

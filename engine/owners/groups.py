@@ -12,7 +12,7 @@ import mlx.core as mx
 
 from engine.cells import cut
 from engine.digest import BLOCK_TOKENS
-from engine.owner import Changes, Look
+from engine.owner import Changes, Look, Reach
 from engine.owners.positional import Place, PositionalOwner
 
 
@@ -21,6 +21,11 @@ class GroupOwner(PositionalOwner):
 
     def units(self, look: Look) -> tuple[int, int, int]:
         return 0, look.n_groups, max(1, BLOCK_TOKENS // look.group_size)
+
+    def reach(self, look: Look, start: int, consumed: int) -> Reach:
+        """Numbers of the first and last complete group."""
+        n = look.n_groups
+        return (0, n - 1, n) if n else (None, None, 0)
 
     def first_dirty(self, look: Look, changes: Changes) -> int:
         if look.key in changes.regrouped:

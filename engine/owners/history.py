@@ -79,6 +79,9 @@ class HistoryOwner(PositionalOwner):
     def layers(self) -> tuple[int, ...]:
         return ()
 
+    def part_layers(self) -> tuple[int, ...]:
+        return (-1,)
+
     def n_bytes(self) -> int:
         held = (*self.value.sequences.values(), *self.value.slots.values())
         runs = sum(16 * (1 + len(cells.extents)) for cells in held)

@@ -33,6 +33,7 @@ class PositionalOwner(Owner):
         self.tables: dict[Place, mx.array] = {
             p.place: mx.zeros((0, *p.shape), p.dtype) for p in self.places
         }
+        self._layers = tuple(sorted({p.layer for p in self.places}))
         self.n_alloc = 0
         self.blocks: dict[tuple[Key, Place], BlockHashes] = {}
         self._held: dict[Place, mx.array] | None = None
@@ -94,7 +95,7 @@ class PositionalOwner(Owner):
         return sum(table.nbytes for table in self.tables.values())
 
     def layers(self) -> tuple[int, ...]:
-        return tuple(sorted({p.layer for p in self.places}))
+        return self._layers
 
     def describe(self) -> tuple[str, tuple[int, ...]]:
         if not self.places:

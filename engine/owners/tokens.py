@@ -96,5 +96,8 @@ class TokenOwner(Owner):
             found.append((numbers, hash_blocks(0, BLOCK_TOKENS, ids)))
         return found
 
+    def part_layers(self) -> tuple[int, ...]:
+        return (-1,)
+
     def n_bytes(self) -> int:
         return sum(8 * lineage.consumed for lineage in self.lineages.values())

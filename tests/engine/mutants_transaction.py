@@ -181,15 +181,15 @@ MUTANTS = (
     planted(
         "only the last stage is looked at for values that are not finite",
         "work.py",
-        "        for flag in flags:\n",
-        "        for flag in flags[-1:]:\n",
+        "            for flag in flags:\n",
+        "            for flag in flags[-1:]:\n",
         f"{REAL}test_a_bad_weight_names_stage_and_owner",
     ),
     planted(
         "status words are not read in fast mode",
         "work.py",
-        "        for name, word in words:\n            value = int",
-        "        for name, word in words if not self.txn.fast else ():\n            value = int",
+        "        for name, check in checks:\n",
+        "        for name, check in checks if not self.txn.fast else ():\n",
         f"{REAL}test_the_kernel_finds_a_hole_before_sparse_planning",
     ),
     planted(

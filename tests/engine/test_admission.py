@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import mlx.core as mx
+import numpy as np
 import pytest
 
 from engine.admission import admit, default_budget, piece_bytes
@@ -56,6 +60,43 @@ def test_the_estimate_is_an_upper_bound_of_the_real_peak(name: str, mode: str) -
         rows = -(-min(n, 64) // tile) * tile + tile
         peak = mx.get_peak_memory() - active
         assert peak <= piece_bytes(model.config, rows, at) + 2 * grown + (1 << 18), (n, at)
+
+
+@pytest.mark.parametrize("mode", ["inspect", "fast"])
+@pytest.mark.parametrize("logits", [False, True])
+def test_the_estimate_covers_a_chunk_of_many_pieces(mode: str, logits: bool) -> None:
+    """In fast mode all pieces up to the fence are one evaluation and are held together."""
+    engine = session(mode=mode, prove="failures")
+    n, at = 640, 16
+    tokens = prompt(n=at + n)
+    good(engine, append(0, 0, tokens[:at]))
+    vocab = engine.model.config.vocab_size  # type: ignore[union-attr]
+    sink = np.zeros((n, vocab), np.float32) if logits else None
+    mx.synchronize()
+    mx.clear_cache()
+    mx.reset_peak_memory()
+    active, used = mx.get_active_memory(), engine.snapshot().used_bytes
+    good(engine, append(0, at, tokens[at:], chunk=n), sink=sink)
+    peak = mx.get_peak_memory() - active
+    engine.session = replace(engine.session, budget_bytes=engine.snapshot().used_bytes)
+    refused = engine.apply(append(0, at + n, tokens[:n], chunk=n), sink=sink)
+    assert refused.kind == "oom"
+    asked = [int(x.replace(",", "")) for x in re.findall(r"[\d,]+(?= bytes)", refused.sentence)]
+    grown = engine.snapshot().used_bytes - used
+    assert peak <= asked[0] + grown + (1 << 18)
+
+
+def test_checkpoints_are_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chunk that leaves a checkpoint asks for its bytes, one that does not does not."""
+    asked: list[int] = []
+    monkeypatch.setattr("engine.transaction.admit", lambda needed, *_: asked.append(needed))
+    engine = session(mode="fast", prove="failures")
+    good(engine, append(0, 0, prompt(n=58)))
+    good(engine, append(0, 58, prompt(n=3)))
+    good(engine, append(0, 61, prompt(n=3)))
+    (mark,) = engine.pair.public_bank.checkpoints[0]
+    layer_rows = asked[2] - asked[1]  # the same rows at three more live positions
+    assert mark.n_bytes <= layer_rows < 2 * mark.n_bytes
 
 
 def test_the_budget_counts_checkpoints_and_both_banks() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from engine.errors import StepFailed
 from engine.judging import Flag, first_bad, is_finite, judge_values, probe_of, sentence_of
+from engine.stage import GroupCheck
 from engine.terms import FailKind
 from metal.status import SENTENCES, StatusBit
 
@@ -40,12 +41,12 @@ def flag(values: np.ndarray, n_rows: int, n_tokens: int, lead: int) -> Flag:
         live=lambda padded: padded[lead : lead + n_tokens],
     )
     array = mx.array(values)
-    return Flag("layer.1.gdn", probe_of(array), (("streams", array),), step, 7, "gdn.conv")  # type: ignore[arg-type]
+    return Flag("layer.1.gdn", (probe_of(array),), (("streams", array),), step, 7, "gdn.conv")  # type: ignore[arg-type]
 
 
 def test_a_sum_that_overflows_refuses_nothing() -> None:
     high = flag(np.full((4, 8), 3e38, np.float32), 4, 4, 0)
-    assert not is_finite(high.probe)
+    assert not is_finite(high.probes[0])
     judge_values(high)
 
 
@@ -60,7 +61,28 @@ def test_positions_leave_the_padding_out() -> None:
     assert error.bad.position == 51
 
 
+def check(word: int, part: int, first_position: int = 0, n: int = 8, group: int = 0) -> GroupCheck:
+    return GroupCheck(mx.array(word, mx.uint32), lambda: part, first_position, n, 4, group)
+
+
 def test_every_bit_of_a_status_word_has_its_sentence() -> None:
     word = int(StatusBit.HOLE | StatusBit.FRONTIER)
-    assert sentence_of(word) == (f"{SENTENCES[StatusBit.HOLE]}; {SENTENCES[StatusBit.FRONTIER]}")
-    assert sentence_of(1 << 30) == "bits 0x40000000"
+    both = f"{SENTENCES[StatusBit.HOLE]}; {SENTENCES[StatusBit.FRONTIER]}"
+    assert sentence_of(word, check(word, -1)) == both
+    assert sentence_of(1 << 30, check(1 << 30, -1)) == "bits 0x40000000"
+
+
+@pytest.mark.parametrize(
+    ("part", "n", "where"),
+    [
+        (0, 11, "group 6, positions 109 to 112"),
+        (1, 11, "group 7, positions 113 to 116"),
+        (2, 11, "the tail, positions 117 to 119"),
+        (2, 8, "the tail, which is empty"),
+    ],
+)
+def test_a_verdict_names_the_first_group_in_the_numbers_of_the_run(
+    part: int, n: int, where: str
+) -> None:
+    found = sentence_of(1, check(1, part, 109, n, 6))
+    assert found == f"{SENTENCES[StatusBit.HOLE]}; first in {where}"

@@ -119,8 +119,17 @@ def hole(engine: Engine, live_index: int) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("at", [28, 29, 30, 41])
-def test_the_kernel_finds_a_hole_before_sparse_planning(mode: str, at: int) -> None:
+@pytest.mark.parametrize(
+    ("at", "group"),
+    [
+        (28, "group 7, positions 68 to 71"),
+        (29, "group 7, positions 68 to 71"),
+        (30, "group 7, positions 68 to 71"),
+        (41, "group 10, positions 80 to 83"),
+        (59, "group 14, positions 96 to 99"),
+    ],
+)
+def test_the_kernel_finds_a_hole_before_sparse_planning(mode: str, at: int, group: str) -> None:
     tokens = prompt(TINY, 60)
     engine = session(TINY, mode=mode)
     good(engine, append(0, 40, tokens[:30]))
@@ -135,6 +144,7 @@ def test_the_kernel_finds_a_hole_before_sparse_planning(mode: str, at: int) -> N
     record = failed(engine, engine.finish(), "status")
     assert record.stage.endswith("qsa.partition")
     assert SENTENCES[StatusBit.HOLE] in record.sentence
+    assert f"first in {group})" in record.sentence
     assert public(engine) == before
     # what a status word contradicted is not used again: the whole private bank is made anew
     good(engine, append(0, 70, tokens[30:]))

@@ -123,12 +123,16 @@ class Runner:
         step = self.step(tokens)
         for stage in self.stages:
             stage.run(step)
-        kept = [step.values["logits"], *step.status, *self.state.fixed_values.values()]
+        kept = [
+            step.values["logits"],
+            *(c.word for c in step.status),
+            *self.state.fixed_values.values(),
+        ]
         kept += [rows for parts in self.state.positional.values() for rows in parts]
         kept += [rows for parts in self.state.pooled.values() for rows in parts]
         mx.eval(kept)
-        for word in step.status:
-            self.status |= word.item()
+        for check in step.status:
+            self.status |= check.word.item()
         self.consumed += step.n_tokens
         self.n_live += step.n_tokens
         return np.array(step.values["logits"])

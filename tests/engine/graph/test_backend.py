@@ -121,6 +121,9 @@ def test_status_word_is_the_one_of_the_kernels_reference(number: int) -> None:
     cells = mx.array(cells.astype(np.int32))
     starts = mx.arange(0, n // size * size, size, dtype=mx.int32)
     params = {"tail_start": n // size * size, "frontier": anchor + n - 1, "group_size": size}
-    expected, _ = metal.run("group_status", cells, starts, starts + anchor, backend="cpu", **params)
-    found = Backend().group_status(cells, anchor, size)
+    expected, part = metal.run(
+        "group_status", cells, starts, starts + anchor, backend="cpu", **params
+    )
+    found, first = Backend().group_status(cells, anchor, size)
     assert found.item() == expected.item(), (number, cells.tolist(), anchor, size)
+    assert first() == part.item(), (number, cells.tolist(), anchor, size)
