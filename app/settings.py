@@ -7,6 +7,8 @@ from pathlib import Path
 import platformdirs
 from PySide6.QtCore import QByteArray, QSettings
 
+from app.models.preferences import LEAST_BUDGET, MOST_CHUNK, Preferences
+
 ORGANISATION, APPLICATION = "Bankflip", "Bankflip"
 LAYOUT_VERSION = 1
 """Raised whenever the set of docks or bars changes; older layouts are then ignored."""
@@ -14,12 +16,16 @@ MOST_RECENT = 10
 
 
 class Settings:
-    """Typed access to the settings; `fresh` reads defaults and writes nothing."""
+    """Typed access to the settings; `fresh` starts from the defaults and writes nothing.
+
+    What is chosen in a fresh window still holds until it is closed.
+    """
 
     def __init__(self, fresh: bool = False, path: Path | None = None) -> None:
         """Use `path` as an ini file where given (tests), else the user's own settings."""
         self.fresh = fresh
         self._store: QSettings | None = None
+        self._kept: dict[str, str] = {}
         if fresh:
             return
         if path is not None:
@@ -31,12 +37,14 @@ class Settings:
 
     def _get(self, key: str, default: str) -> str:
         if self._store is None:
-            return default
+            return self._kept.get(key, default)
         value = self._store.value(key, default)
         return default if value is None else str(value)
 
     def _set(self, key: str, value: object) -> None:
-        if self._store is not None:
+        if self._store is None:
+            self._kept[key] = str(value)
+        else:
             self._store.setValue(key, value)
 
     @property
@@ -69,10 +77,19 @@ class Settings:
         self._set("look/reduced_motion", "true" if value else "false")
 
     @property
+    def patterns(self) -> bool:
+        """True: patterns also where colours alone would do."""
+        return self._get("look/patterns", "false") == "true"
+
+    @patterns.setter
+    def patterns(self, value: bool) -> None:
+        self._set("look/patterns", "true" if value else "false")
+
+    @property
     def chunk(self) -> int:
         """Tokens a chunk, 1 to 4096."""
         value = self._get("engine/chunk", "5")
-        return max(1, min(4096, int(value))) if value.isdigit() else 5
+        return max(1, min(MOST_CHUNK, int(value))) if value.isdigit() else 5
 
     @chunk.setter
     def chunk(self, value: int) -> None:
@@ -87,6 +104,49 @@ class Settings:
     @backend.setter
     def backend(self, value: str) -> None:
         self._set("engine/backend", value)
+
+    @property
+    def mode(self) -> str:
+        """Mode of new sessions: `inspect` or `fast`."""
+        value = self._get("engine/mode", "inspect")
+        return value if value in ("inspect", "fast") else "inspect"
+
+    @mode.setter
+    def mode(self, value: str) -> None:
+        self._set("engine/mode", value)
+
+    @property
+    def budget_bytes(self) -> int | None:
+        """Bytes that a new session may take; None leaves it to the engine."""
+        value = self._get("engine/budget_bytes", "")
+        return int(value) if value.isdecimal() and int(value) >= LEAST_BUDGET else None
+
+    @budget_bytes.setter
+    def budget_bytes(self, value: int | None) -> None:
+        self._set("engine/budget_bytes", "" if value is None else value)
+
+    def preferences(self) -> Preferences:
+        """All that the dialog of preferences shows."""
+        return Preferences(
+            scheme=self.scheme,
+            patterns=self.patterns,
+            reduced_motion=self.reduced_motion,
+            text_size=self.text_size,
+            chunk=self.chunk,
+            backend=self.backend,
+            mode=self.mode,
+            budget_bytes=self.budget_bytes,
+        )
+
+    @property
+    def tour(self) -> str:
+        """What became of the tour: empty (never begun), `finished` or `dismissed`."""
+        value = self._get("help/tour", "")
+        return value if value in ("finished", "dismissed") else ""
+
+    @tour.setter
+    def tour(self, value: str) -> None:
+        self._set("help/tour", value)
 
     @property
     def recent(self) -> list[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
 
+from app.models.preferences import Preferences, differences
 from app.settings import LAYOUT_VERSION, MOST_RECENT, Settings
 
 
@@ -20,27 +22,54 @@ def test_choices_are_remembered(tmp_path: Path) -> None:
     assert found == ("dark", 125, 9, "cpu", True)
 
 
-def test_fresh_reads_defaults_and_writes_nothing() -> None:
-    settings = Settings(fresh=True)
-    settings.scheme = "dark"
+def test_fresh_starts_from_defaults_keeps_choices_for_the_run_and_writes_nothing(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "s.ini"
+    usual = Settings(path=path)
+    usual.scheme, usual.chunk, usual.tour = "dark", 9, "finished"
+    usual.sync()
+    before = path.read_bytes()
+    settings = Settings(fresh=True, path=path)
+    assert settings.preferences() == Preferences()
+    assert settings.tour == ""
+    settings.scheme, settings.chunk, settings.budget_bytes = "light", 7, 2**30
     settings.add_recent("/x")
     settings.keep_layout(QByteArray(b"a"), QByteArray(b"b"))
-    assert settings.scheme == "system"
-    assert settings.recent == []
+    settings.sync()
+    assert (settings.scheme, settings.chunk, settings.budget_bytes) == ("light", 7, 2**30)
     assert settings.layout() is None
+    assert path.read_bytes() == before
+    assert Settings(fresh=True, path=path).chunk == 5
+
+
+def test_every_preference_comes_back_at_the_next_start(tmp_path: Path) -> None:
+    wanted = Preferences("contrast", True, True, 125, 17, "cpu", "fast", 512 * 2**20)
+    assert set(differences(Preferences(), wanted)) == {f.name for f in fields(Preferences)}
+    one = Settings(path=tmp_path / "s.ini")
+    for name, value in differences(Preferences(), wanted).items():
+        setattr(one, name, value)
+    one.sync()
+    assert Settings(path=tmp_path / "s.ini").preferences() == wanted
+    one.budget_bytes = None
+    one.sync()
+    assert Settings(path=tmp_path / "s.ini").budget_bytes is None
 
 
 def test_nonsense_in_the_file_gives_defaults(tmp_path: Path) -> None:
     path = tmp_path / "s.ini"
     raw = QSettings(str(path), QSettings.Format.IniFormat)
-    for key in ("look/scheme", "look/text_size", "engine/chunk", "engine/backend"):
+    keys = ("look/scheme", "look/text_size", "look/patterns", "engine/chunk", "engine/backend")
+    keys += ("engine/mode", "engine/budget_bytes", "help/tour")
+    for key in keys:
         raw.setValue(key, "; drop table")
     raw.setValue("layout/version", LAYOUT_VERSION)
     raw.setValue("layout/geometry", "no bytes")
     raw.sync()
     settings = Settings(path=path)
     assert (settings.scheme, settings.text_size, settings.chunk) == ("system", 100, 5)
-    assert settings.backend == "auto"
+    assert settings.preferences() == Preferences()
+    assert settings.tour == ""
     assert settings.layout() is None
 
 
