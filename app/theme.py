@@ -84,6 +84,7 @@ class _Current:
     system_points = 0.0
     percent = 100
     reduced_motion = False
+    patterns = False
 
 
 def current() -> Theme:
@@ -230,6 +231,11 @@ def set_text_size(app: QApplication, percent: int) -> None:
     app.setFont(font)
 
 
+def nearest_size(percent: int) -> int:
+    """The one of `TEXT_SIZES` that is nearest."""
+    return min(TEXT_SIZES, key=lambda size: abs(size - percent))
+
+
 def row_height() -> int:
     """Height of a table row in pixels: 22, more with large text."""
     return max(22, round(22 * _Current.percent / 100))
@@ -264,6 +270,16 @@ def icon(name: str, role: str = "text") -> QIcon:
             result.addPixmap(_tinted(name, role, size, scale), QIcon.Mode.Normal)
             result.addPixmap(_tinted(name, "pending", size, scale), QIcon.Mode.Disabled)
     return result
+
+
+def set_patterns(on: bool) -> None:
+    """The user's own wish; a theme may want them anyway."""
+    _Current.patterns = on
+
+
+def patterns_always() -> bool:
+    """True where drawings use patterns even where colour and place would do."""
+    return _Current.patterns or current().patterns_always
 
 
 def set_reduced_motion(on: bool) -> None:

@@ -24,6 +24,8 @@ from app.views import drawing
 
 LARGEST, SMALLEST = 48.0, 1.0
 SEPARATORS_FROM, LABELS_FROM = 8.0, 34.0
+PATTERNS_FROM = 4.0
+"""Pixels a cell from which its second cue is drawn where patterns are always on."""
 
 
 class CellMap(drawing.Drawing):
@@ -254,13 +256,13 @@ class CellMap(drawing.Drawing):
     def _draw_cells(self, painter: QPainter, grid: CellGrid) -> None:
         first, stop, rows = self._visible(grid)
         table = drawing.colour_table()
-        table[LEFTOVER] = theme.rgb("alternate" if theme.current().patterns_always else "line")
+        table[LEFTOVER] = theme.rgb("alternate" if theme.patterns_always() else "line")
         colours = np.full(rows * self.columns, theme.rgb("window"), np.uint32)
         colours[: stop - first] = table[grid.codes[first:stop]]
         size = self.size_px
         target = QRectF(0, 0, self.columns * size, rows * size)
         drawing.draw_grid(painter, target, colours.reshape(rows, self.columns))
-        if size < SEPARATORS_FROM:
+        if size < (PATTERNS_FROM if theme.patterns_always() else SEPARATORS_FROM):
             return
         line = theme.colour("window")
         for row in range(rows + 1):
@@ -271,11 +273,15 @@ class CellMap(drawing.Drawing):
             self._draw_second_cues(painter, grid, first, stop)
 
     def _draw_second_cues(self, painter: QPainter, grid: CellGrid, first: int, stop: int) -> None:
-        """Outline of tail cells, strokes through leftovers, a bar under shared cells, labels."""
+        """Outline of tail cells, strokes through leftovers, a bar under shared cells, labels.
+
+        Lines on the cells of every second group where patterns are always on.
+        """
         font = theme.mono()
         metrics = QFontMetricsF(font)
         painter.setFont(font)
         painter.setBrush(Qt.BrushStyle.NoBrush)
+        lines = theme.patterns_always()
         for cell in range(first, stop):
             code = int(grid.codes[cell])
             rect = self.cell_rect(cell).adjusted(1, 1, 0, 0)
@@ -285,6 +291,8 @@ class CellMap(drawing.Drawing):
             elif code == LEFTOVER:
                 painter.setPen(QPen(theme.colour("text2"), 1))
                 painter.drawLine(rect.bottomLeft(), rect.topRight())
+            elif code == Kind.GROUP_B and lines:
+                drawing.draw_pattern(painter, rect.toRect(), Kind.GROUP_B)
             if grid.sharing[cell] > 1:
                 ink = theme.text_on(ROLE_OF[Kind(code)])
                 painter.fillRect(QRectF(rect.left(), rect.bottom() - 3, rect.width(), 3), ink)

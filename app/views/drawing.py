@@ -18,8 +18,9 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
 from app import theme
+from app.models.axis import Axis
 from app.models.cells import LEFTOVER
-from app.models.sequences import ROLE_OF, Kind
+from app.models.sequences import ROLE_OF, Kind, Track, group_range
 
 N_CODES = LEFTOVER + 1
 MOVING = (
@@ -204,12 +205,40 @@ def hatch_colour(role: str) -> QColor:
     return value
 
 
+PATTERNS_FROM, ALWAYS_FROM = 6.0, 2.0
+"""Pixels that a segment must have for its pattern: usually, and where patterns are always on."""
+
+
+def patterns_from() -> float:
+    """Pixels from which a segment shows its pattern now."""
+    return ALWAYS_FROM if theme.patterns_always() else PATTERNS_FROM
+
+
 def draw_pattern(painter: QPainter, rect: QRect, kind: Kind) -> None:
-    """The second cue of evicted (hatch) and padding (dots)."""
+    """The second cue of evicted (hatch), padding (dots) and, on demand, group B (lines)."""
     if kind is Kind.EVICTED:
         painter.fillRect(rect, QBrush(hatch_colour("evicted"), Qt.BrushStyle.BDiagPattern))
     elif kind is Kind.PADDING:
         painter.fillRect(rect, QBrush(hatch_colour("padding"), Qt.BrushStyle.Dense6Pattern))
+    elif kind is Kind.GROUP_B:
+        painter.fillRect(rect, QBrush(hatch_colour("group_b"), Qt.BrushStyle.HorPattern))
+
+
+def draw_group_patterns(
+    painter: QPainter, lane: QRectF, track: Track, axis: Axis, first: int, stop: int, most: int
+) -> None:
+    """Lines on every second group of the positions [first, stop), where patterns are always on."""
+    if not theme.patterns_always() or axis.per_position * track.group_size < ALWAYS_FROM:
+        return
+    first_group = max(0, (first - track.anchor) // track.group_size) | 1
+    last_group = (stop - 1 - track.anchor) // track.group_size
+    if last_group - first_group > 2 * most:
+        return
+    for group in range(first_group, last_group + 1, 2):
+        start, end = (axis.to_pixel(p) for p in group_range(track, group))
+        left, right = max(lane.left(), start), min(lane.right(), end)
+        rect = QRectF(round(left), lane.top(), round(right) - round(left), lane.height())
+        draw_pattern(painter, rect.toRect(), Kind.GROUP_B)
 
 
 def draw_hole(painter: QPainter, rect: QRectF) -> None:

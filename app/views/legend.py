@@ -31,6 +31,8 @@ def swatch(kind: Kind) -> QIcon:
         whole = QRect(0, 0, SWATCH.width(), SWATCH.height())
         if kind is Kind.GROUP_A:
             painter.fillRect(QRect(8, 0, 8, 12), theme.colour("group_b"))
+            if theme.patterns_always():
+                drawing.draw_pattern(painter, QRect(8, 0, 8, 12), Kind.GROUP_B)
         elif kind is Kind.HOLE:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             drawing.draw_hole(painter, QRectF(whole))
@@ -83,7 +85,7 @@ class Legend(QWidget):
         row.addStretch(1)
         self.clear.hide()
         self.set_counts({})
-        self._paint_icons()
+        self.paint_icons()
 
     def set_counts(self, counts: dict[Kind, int]) -> None:
         """Say how many there are of each kind."""
@@ -112,11 +114,12 @@ class Legend(QWidget):
         self.clear.setVisible(self.only is not None)
         self.filtered.emit(self.only)
 
-    def _paint_icons(self) -> None:
+    def paint_icons(self) -> None:
+        """Draw the swatches in the colours and patterns of now."""
         for kind, chip in self.chips.items():
             chip.setIcon(swatch(kind))
 
     def changeEvent(self, event: QEvent) -> None:
         if event.type() == QEvent.Type.PaletteChange:
-            self._paint_icons()
+            self.paint_icons()
         super().changeEvent(event)

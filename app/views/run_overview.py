@@ -25,6 +25,7 @@ from app.views import drawing
 TICKS = 6
 GAP = 3
 MOST_LANES = 6
+MOST_ITEMS = 400
 
 
 class RunOverview(drawing.Drawing):
@@ -223,7 +224,11 @@ class RunOverview(drawing.Drawing):
         drawing.draw_row(painter, QRectF(0, rect.top(), rect.width(), TICKS), ticks)
         for start, stop, kind in model.visible_segments(track, track.lo, track.hi, 100):
             a, b = axis.to_pixel(start), axis.to_pixel(stop)
-            if b - a >= 6 and self.only in (None, kind):
+            if b - a < drawing.patterns_from() or self.only not in (None, kind):
+                continue
+            if kind is Kind.GROUP_A:
+                drawing.draw_group_patterns(painter, body, track, axis, start, stop, MOST_ITEMS)
+            else:
                 where = QRectF(a, body.top(), b - a, body.height()).toRect()
                 drawing.draw_pattern(painter, where, kind)
         if track.ghost is not None:

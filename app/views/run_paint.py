@@ -91,15 +91,16 @@ class RunPainting(drawing.Drawing):
         """Patterns, crosses, boxes and group labels of the visible segments."""
         axis, body = self.axis, self.body
         first, stop = int(axis.x0), int(axis.x1) + 1
-        left = MOST_ITEMS
+        left, least = MOST_ITEMS, drawing.patterns_from()
         for start, end, kind in model.visible_segments(track, first, stop, MOST_ITEMS):
             a, b = max(axis.to_pixel(start), -1.0), min(axis.to_pixel(end), self.width() + 1.0)
-            if b - a < LABELS_FROM or kind is Kind.OUTSIDE or self.only not in (None, kind):
+            if b - a < least or kind is Kind.OUTSIDE or self.only not in (None, kind):
                 continue
             rect = QRectF(a, body.top(), b - a, body.height())
             if kind in (Kind.EVICTED, Kind.PADDING):
                 drawing.draw_pattern(painter, rect.toRect(), kind)
             elif kind is Kind.GROUP_A:
+                self._draw_group_lines(painter, track, max(start, first), min(end, stop))
                 left -= self._draw_group_labels(painter, track, max(start, first), min(end, stop))
             elif axis.per_position >= LABELS_FROM and stop - first <= MOST_ITEMS:
                 for position in range(max(start, first), min(end, stop)):
@@ -120,6 +121,13 @@ class RunPainting(drawing.Drawing):
             painter.setPen(QPen(theme.colour("text"), 1))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(rect.adjusted(0.5, 0.5, -1.5, -1.5))
+
+    def _draw_group_lines(self, painter: QPainter, track: Track, first: int, stop: int) -> None:
+        """Patterns of groups, clear of the line of labels where the lane has room for both."""
+        lane, top = self.body, QFontMetricsF(theme.mono()).height() + 6
+        if lane.height() > 2 * top:
+            lane = lane.adjusted(0, top, 0, 0)
+        drawing.draw_group_patterns(painter, lane, track, self.axis, first, stop, MOST_ITEMS)
 
     def _draw_group_labels(self, painter: QPainter, track: Track, first: int, stop: int) -> int:
         wide = self.axis.per_position * track.group_size

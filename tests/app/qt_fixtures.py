@@ -41,6 +41,7 @@ def light(qapp: QApplication) -> None:
     """Every test starts in the light colours."""
     theme.apply(qapp, "light")
     theme.set_reduced_motion(True)
+    theme.set_patterns(False)
 
 
 @pytest.fixture
