@@ -198,6 +198,15 @@ def label(text: str = "", name: str = "", *, second: bool = False, wrap: bool = 
     return widget
 
 
+def paragraph(text: str = "", name: str = "", *, second: bool = False) -> QLabel:
+    """Wrapped text that gets just the height that it needs at the width it has."""
+    widget = label(text, name, second=second, wrap=True)
+    policy = widget.sizePolicy()
+    policy.setHeightForWidth(True)
+    widget.setSizePolicy(policy)
+    return widget
+
+
 def heading(text: str) -> QLabel:
     """A bold line over a part of a panel."""
     widget = label(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
-    QCheckBox,
     QComboBox,
     QDoubleSpinBox,
     QPushButton,
@@ -16,6 +15,7 @@ from app.models.table import Jump
 from app.views.heat_map import HeatMap, ScaleBar
 from app.views.panel import Panel, label, named, row_of, set_text
 from app.views.tables import copy_text
+from app.views.tick_box import TickBox
 from engine.commands import ReadArray
 from engine.events import SessionOpened
 from engine.snapshot import ArraySlice
@@ -46,7 +46,7 @@ class TensorPanel(Panel):
         named(self.first, self.tr("First position"), self.tr("First live position to read"))
         named(self.rows, self.tr("Rows"), self.tr("How many rows to read at most"))
         self.read = named(QPushButton(self.tr("Read")), self.tr("Read"), self.tr("Read it again"))
-        self.fixed = named(QCheckBox(self.tr("Range")), self.tr("Fix the range of the colours"))
+        self.fixed = named(TickBox(self.tr("Range")), self.tr("Fix the range of the colours"))
         self.low, self.high = QDoubleSpinBox(), QDoubleSpinBox()
         named(self.low, self.tr("Lowest value"), self.tr("Value of the first colour"))
         named(self.high, self.tr("Highest value"), self.tr("Value of the last colour"))
