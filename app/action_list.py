@@ -34,6 +34,8 @@ class ActionSpec:
     """Needs an open session."""
     split: bool = False
     """A separator comes before it."""
+    standard: str = ""
+    """Name of a `QKeySequence.StandardKey` whose keys act, too, where the platform has any."""
 
 
 def _a(
@@ -64,6 +66,7 @@ EDIT = (
     _a("edit.deselect", "Select nothing", "Clear the selection", "Edit", "clear_selection", "Esc"),
     _a("edit.all", "Select the whole run", "Select every live position of the sequence", "Edit", "select_run", "Ctrl+A"),
     _a("edit.ops", "Edit ops", "Go to the panel with append, evict, rewind, shift, fork and the others", "Edit", "go_to_panel", "Ctrl+U", icon="edit", argument="edits", split=True),
+    _a("edit.preferences", "Preferences...", "Choose colours, text size, and what new sessions begin with", "Edit", "show_preferences", "Ctrl+,", session=False, split=True, standard="Preferences"),
 )  # fmt: skip
 
 VIEW = (
@@ -82,6 +85,7 @@ VIEW = (
         _a(f"view.text{percent}", f"{percent} %", f"Show all text at {percent} percent", "View/Text size", "set_text_size", checkable=True, group="text", argument=percent, session=False)
         for percent in theme.TEXT_SIZES
     ),
+    _a("view.patterns", "Patterns always", "Draw patterns also on every second group, and where there is little room", "View", "set_patterns", checkable=True, session=False),
     _a("view.motion", "Reduced motion", "Show the flip without a flash", "View", "set_reduced_motion", checkable=True, session=False),
     _a("view.reset", "Reset layout", "Bring every panel back to its place", "View", "reset_layout", "Ctrl+Shift+0", icon="layout", session=False, split=True),
     _a("view.full", "Full screen", "Use the whole screen", "View", "toggle_full_screen", "F11", checkable=True, session=False),

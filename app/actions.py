@@ -31,7 +31,7 @@ class Actions(QObject):
         action = QAction(self.tr(spec.text), self)
         action.setObjectName(spec.id)
         action.setStatusTip(self.tr(spec.tip))
-        keys = [QKeySequence(key) for key in spec.keys]
+        keys = keys_of(spec)
         action.setShortcuts(keys)
         shown = f" ({keys[0].toString(QKeySequence.SequenceFormat.NativeText)})" if keys else ""
         action.setToolTip(self.tr(spec.tip) + shown)
@@ -80,6 +80,16 @@ class Actions(QObject):
     def drawing_actions(self) -> list[QAction]:
         """Actions whose keys act only in drawings."""
         return [self.actions[spec.id] for spec in self if spec.drawing]
+
+
+def keys_of(spec: ActionSpec) -> list[QKeySequence]:
+    """The keys of a command: its own first, then what else the platform uses for it."""
+    keys = [QKeySequence(key) for key in spec.keys]
+    if spec.standard:
+        # empty for Preferences and Quit off macOS and KDE, so our own are the fallback
+        standard = QKeySequence.StandardKey[spec.standard]
+        keys += [key for key in QKeySequence.keyBindings(standard) if key not in keys]
+    return keys
 
 
 def shortcut_rows() -> list[tuple[str, str, str]]:

@@ -66,6 +66,8 @@ class Client(QObject):
         super().__init__(parent)
         self.offline = False
         """True while a capture or another engine's state is shown: nothing can be run."""
+        self.chosen: dict[str, Any] = {}
+        """What the user chose for new sessions, as arguments of `OpenModel`."""
         self.scenario: dict[str, Any] | None = None
         self.foreign: dict[str, Any] | None = None
         self.snapshot: Snapshot | None = None

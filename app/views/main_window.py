@@ -8,7 +8,6 @@ from PySide6.QtCore import QChildEvent, QEvent, QFileSystemWatcher, Qt, QTimer, 
 from PySide6.QtGui import QActionGroup, QCloseEvent, QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
-from app import theme
 from app.action_list import MENUS
 from app.actions import Actions
 from app.client import Client
@@ -30,6 +29,7 @@ from app.views.status_bar import StatusBar
 from app.views.window_files import FileCommands
 from app.views.window_go import GoCommands
 from app.views.window_help import ViewCommands
+from app.views.window_preferences import PreferenceCommands
 from app.views.window_run import RunCommands
 from app.views.window_states import EnabledStates
 from engine.events import FaultsChanged, FeedChanged, Trouble
@@ -41,7 +41,15 @@ FIRST_PAINT_MS = 50
 """The panels are imported after the first picture of the window, not before."""
 
 
-class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, EnabledStates, QMainWindow):
+class MainWindow(
+    FileCommands,
+    RunCommands,
+    GoCommands,
+    ViewCommands,
+    PreferenceCommands,
+    EnabledStates,
+    QMainWindow,
+):
     """One session at a time; the start page where there is none."""
 
     panels_built = Signal()
@@ -61,7 +69,6 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, EnabledSta
         self.logging = logging
         self.client = client or Client(self)
         self.hub = SelectionHub(self)
-        self.mode = "inspect"
         self.docks_of = ""
         """What the docks are laid out for: `start`, `session` or `foreign`."""
         self.capture_reader = CaptureReader(self)
@@ -82,7 +89,7 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, EnabledSta
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.update_actions)
         self._connect()
-        self._apply_settings()
+        self.apply_settings()
         self.resize(1440, 900)
         self.fill_recent()
         self.show_start()
@@ -193,15 +200,6 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, EnabledSta
         self.report_child.ended.connect(self.report_made)
         if self.logging is not None:
             self.logging.tell(self.error_bar.add)
-
-    def _apply_settings(self) -> None:
-        self.actions_.paint_icons()
-        self.actions_[f"view.{self.settings.scheme}"].setChecked(True)
-        self.actions_[f"view.text{_nearest(self.settings.text_size)}"].setChecked(True)
-        self.actions_["view.motion"].setChecked(self.settings.reduced_motion)
-        theme.set_reduced_motion(self.settings.reduced_motion)
-        self.engine_bar.chunk.setValue(self.settings.chunk)
-        self.engine_bar.backend.setCurrentText(self.settings.backend)
 
     def build_panels(self) -> None:
         """Import and place every panel; once, in the first idle moment or when needed."""
@@ -395,10 +393,6 @@ class MainWindow(FileCommands, RunCommands, GoCommands, ViewCommands, EnabledSta
         self.readers_cancel()
         self.client.stop()
         super().closeEvent(event)
-
-
-def _nearest(percent: int) -> int:
-    return min(theme.TEXT_SIZES, key=lambda size: abs(size - percent))
 
 
 def _window_icon():

@@ -120,6 +120,7 @@ class ScenarioPanel(Panel):
                 group_size=scenario.get("group_size", 4),
                 capacity=scenario["capacity"],
                 window=scenario.get("window"),
+                **self.client.chosen,
             )
         )
         self._redraw()

@@ -79,11 +79,10 @@ class FileCommands:
         self.play_on_open = True
 
     def open_model_command(self, folder: str | None, **fields: object) -> OpenModel:
-        """The command with the backend and mode chosen in the window."""
+        """The command with the backend, mode and budget chosen for new sessions."""
         from engine.commands import OpenModel
 
-        chosen = {"backend": self.settings.backend, "mode": self.mode, **fields}
-        return OpenModel(folder=folder, **chosen)  # type: ignore[arg-type]
+        return OpenModel(folder=folder, **self.client.chosen, **fields)  # type: ignore[arg-type]
 
     def start_session(self, command: OpenModel) -> None:
         """Ask the engine for a session; the docks appear when it stands."""

@@ -1,12 +1,12 @@
-"""What the View and Help menus do: colours, layout, palette, shortcut page, diagnostics."""
+"""What the View and Help menus do: zoom, palette, shortcut page, diagnostics."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout
 
-from app import log, resources, theme
+from app import log, resources
 from app.__main__ import VERSION
 from app.actions import shortcut_rows
 from app.models.goto import parse_target
@@ -69,27 +69,6 @@ class ViewCommands:
     def follow(self) -> None:
         """Keep the newest positions in view."""
         self.run_panel.detail.follow_frontier()
-
-    def set_scheme(self, scheme: str) -> None:
-        """Change the colours and remember them."""
-        app = QApplication.instance()
-        assert isinstance(app, QApplication)
-        theme.apply(app, scheme)
-        self.settings.scheme = scheme
-        self.actions_[f"view.{scheme}"].setChecked(True)
-        self.actions_.paint_icons()
-
-    def set_text_size(self, percent: int) -> None:
-        """Scale all text and remember it."""
-        app = QApplication.instance()
-        assert isinstance(app, QApplication)
-        theme.set_text_size(app, percent)
-        self.settings.text_size = percent
-
-    def set_reduced_motion(self, on: bool) -> None:
-        """No flash at the flip."""
-        theme.set_reduced_motion(on)
-        self.settings.reduced_motion = on
 
     def toggle_full_screen(self, on: bool) -> None:
         """The whole screen, or a window."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.models.goto import made_up
 
 FED_ON_OPEN = 64
@@ -106,24 +108,11 @@ class RunCommands:
 
         self.send(ClearFeed(self.seq))
 
-    def set_chunk(self, n_tokens: int) -> None:
-        """Tokens a chunk from now on."""
-        self.settings.chunk = n_tokens
-        self.client.send_chunk(n_tokens)
-
     def set_fast(self, on: bool) -> None:
-        """Fast or inspect mode."""
+        """Fast or inspect mode, for the session in use."""
         from engine.commands import SetMode
 
-        self.mode = "fast" if on else "inspect"
-        self.client.send(SetMode(self.mode))
-
-    def choose_backend(self, backend: str) -> None:
-        """The backend of the next session; a session in use is restarted on it."""
-        self.settings.backend = backend
-        if self.client.session is not None and not self.client.offline:
-            words = self.tr("Restart the session (Ctrl+R) to run on {0}").format(backend)
-            self.status.showMessage(words, 8000)
+        self.client.send(SetMode("fast" if on else "inspect"))
 
     def clear_faults(self) -> None:
         """Disarm every fault."""
@@ -157,8 +146,8 @@ class RunCommands:
         self.send(Undo())
 
     def restart(self) -> None:
-        """The same session with nothing in it."""
+        """The same session with nothing in it, on the backend and in the mode chosen by now."""
         if self.last_open is not None:
             self.feed_on_open = self.client.scenario is None
             self.pending_scenario = self.client.scenario
-            self.start_session(self.last_open)
+            self.start_session(replace(self.last_open, **self.client.chosen))

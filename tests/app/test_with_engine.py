@@ -330,3 +330,24 @@ def test_keys_drive_the_engine(qtbot, window, wait) -> None:
     qtbot.keyClick(window.run_panel.detail, Qt.Key.Key_Space)
     wait(lambda: not window.client.feed.queued and not window.client.feed.running)
     assert window.client.snapshot.sequences[0].stop == 64
+
+
+def test_a_session_begins_in_the_mode_and_with_the_budget_that_were_chosen(window, wait) -> None:
+    client = window.client
+    assert client.snapshot.mode == "inspect"
+    window.choose_mode("fast")
+    window.choose_budget(2**20)
+    assert client.snapshot.mode == "inspect", "not the session in use"
+    window.restart()
+    wait(lambda: client.snapshot.mode == "fast" and client.feed.queued, what="new session")
+    assert client.snapshot.budget_bytes == 2**20
+    window.engine_bar.chunk.setValue(2000)
+    window.feed((7,) * 2000)
+    window.step_chunk()
+    wait(lambda: len(client.records) == 1, what="a chunk")
+    assert (client.records[0].kind, client.records[0].stage) == ("oom", "reserve")
+    assert "the budget is 1,048,576" in client.records[0].sentence
+    scenario = window.docks.panels["scenario"]
+    assert scenario.load(str(resources.SCENARIOS / "demo.json"))
+    wait(lambda: client.snapshot.capacity == 256, what="the scenario's session")
+    assert (client.snapshot.mode, client.snapshot.budget_bytes) == ("fast", 2**20)
