@@ -132,6 +132,7 @@ RUN = (
 )  # fmt: skip
 
 HELP = (
+    _a("help.tour", "Tour", "Do five things that this window is for, one after the other", "Help", "start_tour", session=False),
     _a("help.palette", "Command palette", "Find and run any command", "Help", "open_palette", "Ctrl+Shift+P", icon="command", session=False),
     _a("help.keys", "Keyboard shortcuts", "List every command with its keys", "Help", "show_shortcuts", "F1", "?", session=False),
     _a("help.glossary", "Words and kinds", "Say what the words of this window mean", "Help", "show_glossary", session=False),

@@ -32,6 +32,7 @@ from app.views.window_help import ViewCommands
 from app.views.window_preferences import PreferenceCommands
 from app.views.window_run import RunCommands
 from app.views.window_states import EnabledStates
+from app.views.window_tour import TourCommands
 from engine.events import FaultsChanged, FeedChanged, Trouble
 from engine.progress import Progress
 from engine.snapshot import Record, Snapshot
@@ -47,6 +48,7 @@ class MainWindow(
     GoCommands,
     ViewCommands,
     PreferenceCommands,
+    TourCommands,
     EnabledStates,
     QMainWindow,
 ):
@@ -92,6 +94,7 @@ class MainWindow(
         self.apply_settings()
         self.resize(1440, 900)
         self.fill_recent()
+        self.start_page.offer_tour(not self.settings.tour)
         self.show_start()
 
     # building --------------------------------------------------------------------------------
@@ -192,6 +195,8 @@ class MainWindow(
         self.start_page.open_asked.connect(self.open_file_dialog)
         self.start_page.path_asked.connect(self.open_path)
         self.start_page.clear_asked.connect(self.clear_recent)
+        self.start_page.tour_asked.connect(self.start_tour)
+        self.start_page.tour_declined.connect(self.decline_tour)
         self.capture_reader.finished.connect(self.capture_read)
         self.capture_reader.failed.connect(self.reader_failed)
         self.capture_reader.progressed.connect(self._read_progress)
@@ -252,6 +257,7 @@ class MainWindow(
             self.stack.setCurrentWidget(self.run_panel)
             if not self.restoreState(self._docks_state):
                 self.docks.place()
+            self.settle_tour()
             if docks_of == "foreign":
                 self.docks.show_only_if(False, set(self.docks.docks) - set(FOREIGN_PANELS))
             self.time_bar.show()

@@ -88,6 +88,8 @@ class StartPage(QScrollArea):
     open_asked = Signal()
     path_asked = Signal(str)
     clear_asked = Signal()
+    tour_asked = Signal()
+    tour_declined = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -105,6 +107,7 @@ class StartPage(QScrollArea):
         inner.setContentsMargins(16, 24, 16, 16)
         inner.setSpacing(8)
         self._head(inner)
+        inner.addWidget(self._tour())
         grid = QGridLayout()
         grid.setHorizontalSpacing(32)
         grid.setVerticalSpacing(8)
@@ -166,6 +169,34 @@ class StartPage(QScrollArea):
         inner.addSpacing(8)
         self.demo.clicked.connect(self.demo_asked)
         self.open.clicked.connect(self.open_asked)
+
+    def _tour(self) -> QWidget:
+        """The offer of the tour, for who opens the window for the first time."""
+        self.tour_offer = QWidget()
+        self.tour_offer.setAccessibleName(self.tr("Offer of a tour"))
+        row = QHBoxLayout(self.tour_offer)
+        row.setContentsMargins(0, 0, 0, 8)
+        row.setSpacing(8)
+        words = self.tr("New here? The tour shows in five steps what this window does.")
+        self.tour = QPushButton(self.tr("Take the tour"))
+        self.tour.setObjectName("start.tour")
+        self.tour.setToolTip(self.tr("Opens the demo, and a panel beside it that says what to do"))
+        self.no_tour = QPushButton(self.tr("No, thanks"))
+        self.no_tour.setObjectName("start.no_tour")
+        self.no_tour.setToolTip(self.tr("Don't offer it again; Help has it"))
+        self.no_tour.setFlat(True)
+        for button in (self.tour, self.no_tour):
+            button.setAccessibleName(button.text())
+            button.setMinimumHeight(24)
+            row.addWidget(button)
+        row.addWidget(self._second(words), 1)
+        self.tour.clicked.connect(self.tour_asked)
+        self.no_tour.clicked.connect(self.tour_declined)
+        return self.tour_offer
+
+    def offer_tour(self, wanted: bool) -> None:
+        """Show or hide the offer."""
+        self.tour_offer.setVisible(wanted)
 
     def _heading(self, text: str) -> QLabel:
         label = QLabel(text)

@@ -145,6 +145,8 @@ class GoCommands:
             for dock in self.docks.docks.values()
             if dock.isVisible() and not dock.visibleRegion().isEmpty()
         ]
+        if self.tour_runs:
+            panes.append(self.tour_dock.widget())
         panes.append(self.time_bar)
         focus = self.focusWidget()
         at = next((n for n, pane in enumerate(panes) if _within(focus, pane)), 0)

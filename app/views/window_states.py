@@ -29,6 +29,7 @@ class EnabledStates:
         self.time_bar.event_label(shown.number if shown else newest, newest)
         fast = client.snapshot is not None and client.snapshot.mode == "fast"
         self.actions_["run.fast"].setChecked(fast)
+        self.update_tour()
 
     def _reason(self, id: str) -> str:
         """Why one command can't be used in an open session; empty where it can."""

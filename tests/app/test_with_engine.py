@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog
 
 from app import resources
 from app.models.sequences import holes
@@ -351,3 +351,54 @@ def test_a_session_begins_in_the_mode_and_with_the_budget_that_were_chosen(windo
     assert scenario.load(str(resources.SCENARIOS / "demo.json"))
     wait(lambda: client.snapshot.capacity == 256, what="the scenario's session")
     assert (client.snapshot.mode, client.snapshot.budget_bytes) == ("fast", 2**20)
+
+
+def test_the_tour_can_be_taken_by_keys_alone(qtbot, settings, wait, caught, tmp_path, monkeypatch):
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.resize(1280, 800)
+    with qtbot.waitActive(window):
+        window.show()
+        window.activateWindow()
+
+    def press(key: Qt.Key, held=Qt.KeyboardModifier.NoModifier) -> None:
+        qtbot.keyClick(QApplication.focusWidget() or window, key, held)
+
+    window.start_page.tour.setFocus()
+    press(Qt.Key.Key_Space)
+    player = lambda: window.docks.panels["scenario"].player  # noqa: E731
+    wait(lambda: window.docks.panels and player().ops and not player().next_op, what="the demo")
+    settle(window, wait)
+    assert window.tour_progress.done == frozenset(), "the demo's own failure and hole"
+    control = Qt.KeyboardModifier.ControlModifier
+    press(Qt.Key.Key_G, control)
+    qtbot.keyClicks(window.time_bar.place, "g0")
+    press(Qt.Key.Key_Return)
+    press(Qt.Key.Key_H, control)
+    wait(lambda: window.client.records[-1].outcome == "rejected", what="a refusal")
+    settle(window, wait)
+    window.run_panel.detail.setFocus()
+    press(Qt.Key.Key_H)
+    window.docks.panels["problems"].setFocus()
+    press(Qt.Key.Key_Comma)
+    assert window.tour_progress.done == {"group", "hole", "event"}
+    press(Qt.Key.Key_J, control)
+    faults = window.docks.panels["faults"]
+    wait(lambda: faults.isAncestorOf(QApplication.focusWidget()), 10, what="the fault injector")
+    while QApplication.focusWidget() is not faults.arm:
+        press(Qt.Key.Key_Tab)
+    press(Qt.Key.Key_Space)
+    settle(window, wait)
+    press(Qt.Key.Key_D, control)
+    press(Qt.Key.Key_Return)
+    settle(window, wait)
+    wait(lambda: window.actions_["run.chunk"].isEnabled(), what="a chunk to run")
+    press(Qt.Key.Key_F9)
+    wait(lambda: "failure" in window.tour_progress.done, what="the failure")
+    assert window.client.records[-1].digests_before == window.client.records[-1].digests_after
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *a, **k: str(tmp_path))
+    press(Qt.Key.Key_E, control)
+    wait(lambda: window.tour_progress.is_finished, 120, what="the report")
+    assert settings.tour == "finished"
+    window.close()
+    assert not caught, "\n".join(caught)
