@@ -60,11 +60,14 @@ FILE = (
 )  # fmt: skip
 
 EDIT = (
-    _a("edit.undo", "Undo the last edit op", "Restore the state before the last edit op, or say why not", "Edit", "undo", "Ctrl+Z", icon="undo"),
+    _a("edit.undo", "Undo the last edit op", "Take back the newest change: of a bookmark or note, else the last edit op", "Edit", "undo_newest", "Ctrl+Z", icon="undo"),
+    _a("edit.redo", "Redo", "Do the change of a bookmark or note again that was undone", "Edit", "redo_newest", "Ctrl+Shift+Z", icon="redo"),
     _a("edit.copy", "Copy as text", "Copy what is selected as text", "Edit", "copy_text", "Ctrl+C", icon="copy", session=False),
     _a("edit.copy_json", "Copy as JSON", "Copy the selection and its sequence as JSON", "Edit", "copy_json", "Ctrl+Shift+C"),
     _a("edit.deselect", "Select nothing", "Clear the selection", "Edit", "clear_selection", "Esc"),
     _a("edit.all", "Select the whole run", "Select every live position of the sequence", "Edit", "select_run", "Ctrl+A"),
+    _a("edit.bookmark", "Bookmark", "Bookmark the selected position, cell or event, or remove its bookmark", "Edit", "toggle_bookmark", "Ctrl+B", icon="bookmark", split=True),
+    _a("edit.note", "Note...", "Write a note on the selected position, cell or event", "Edit", "edit_note", "Ctrl+Shift+B"),
     _a("edit.ops", "Edit ops", "Go to the panel with append, evict, rewind, shift, fork and the others", "Edit", "go_to_panel", "Ctrl+U", icon="edit", argument="edits", split=True),
     _a("edit.preferences", "Preferences...", "Choose colours, text size, and what new sessions begin with", "Edit", "show_preferences", "Ctrl+,", session=False, split=True, standard="Preferences"),
 )  # fmt: skip
@@ -102,6 +105,10 @@ GO = (
     _a("go.good", "Last good state", "Show the state after the last event that was not refused and did not fail", "Go", "go_to_last_good", "Ctrl+L", icon="check"),
     _a("go.next_problem", "Next problem", "Show the next event that was refused or failed", "Go", "step_problem", "F8", icon="warning", argument=1),
     _a("go.previous_problem", "Previous problem", "Show the event before that was refused or failed", "Go", "step_problem", "Shift+F8", argument=-1),
+    *(
+        _a(f"go.bookmark{n}", f"Bookmark {n}", f"Go to bookmark {n}", "Go/Bookmarks", "go_to_bookmark", f"Ctrl+{n}", argument=n)
+        for n in range(1, 10)
+    ),
     _a("go.back", "Back", "The selection before", "Go", "go_back", "Alt+Left", split=True),
     _a("go.forward", "Forward", "The selection after", "Go", "go_forward", "Alt+Right"),
     _a("go.next_pane", "Next pane", "Put the keyboard into the next pane", "Go", "next_pane", "F6", session=False, argument=1),

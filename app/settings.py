@@ -10,7 +10,7 @@ from PySide6.QtCore import QByteArray, QSettings
 from app.models.preferences import LEAST_BUDGET, MOST_CHUNK, Preferences
 
 ORGANISATION, APPLICATION = "Bankflip", "Bankflip"
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 """Raised whenever the set of docks or bars changes; older layouts are then ignored."""
 MOST_RECENT = 10
 
@@ -23,7 +23,7 @@ class Settings:
 
     def __init__(self, fresh: bool = False, path: Path | None = None) -> None:
         """Use `path` as an ini file where given (tests), else the user's own settings."""
-        self.fresh = fresh
+        self.fresh, self._path = fresh, path
         self._store: QSettings | None = None
         self._kept: dict[str, str] = {}
         if fresh:
@@ -183,6 +183,14 @@ class Settings:
         """Use the default layout from the next start on."""
         if self._store is not None:
             self._store.remove("layout")
+
+    @property
+    def marks_folder(self) -> Path | None:
+        """Where bookmarks of files without a place of their own are kept; None: nowhere."""
+        if self.fresh:
+            return None
+        beside = self._path.parent if self._path is not None else state_folder()
+        return beside / "bookmarks"
 
     def sync(self) -> None:
         """Write to the file now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from app.cli.common import UsageError, make_folder, whole_number
@@ -45,11 +46,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="positions in a group, for files of other engines (4)",
     )
     parser.add_argument("--arch", metavar="NAME", help="architecture, for llama.cpp files")
+    parser.add_argument(
+        "--bookmarks",
+        metavar="F.json",
+        type=Path,
+        help="bookmarks and notes to list (FILE.bookmarks.json where that is there)",
+    )
     add_session_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the report; the status says how the subject is."""
+    from app.report.mark_facts import beside, mark_facts, read_marks
     from app.report.sources import open_subject
     from app.report.write import date_of_report, write
 
@@ -58,6 +66,9 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.file)
     if not path.exists() and args.file in shipped():
         path = shipped()[args.file]
+    if args.bookmarks is not None and not args.bookmarks.exists():
+        raise UsageError(f"{args.bookmarks}: there is no such file")
+    marks = read_marks(args.bookmarks or beside(path))
     subject = open_subject(
         path,
         with_text=not args.no_text,
@@ -66,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
         group_size=args.group_size,
         architecture=args.arch,
     )
+    facts = replace(subject.facts, marks=mark_facts(marks, subject.newest))
+    subject = replace(subject, facts=facts)
     written = write(subject, make_folder(args.out), formats, args.theme)
     print(subject.facts.verdict)
     for file in written:

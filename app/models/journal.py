@@ -7,6 +7,7 @@ in milliseconds; a row's sentence is made when it is looked at.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
@@ -14,11 +15,12 @@ import numpy.typing as npt
 
 from app.models import text
 from app.models.filters import Query
+from app.models.marks import Mark, check_of
 from app.models.table import Cell, Column, Jump, StableRows
 from engine.snapshot import Record
 
 COLUMNS = (
-    Column("Event", "right", mono=True),
+    Column("Event", "right", mono=True, width=7),
     Column("Txn", "right", mono=True, tip="Transaction; none when refused before reserve"),
     Column("Seq", "right", mono=True),
     Column("Op", width=11),
@@ -35,6 +37,8 @@ OUTCOMES = {
     "failed": ("cross", "failed"),
     "cancelled": ("dash", "pending"),
 }
+MARKED_COLUMNS = (0, len(COLUMNS) - 1)
+"""Columns that show a bookmark or a note: the shape, and the shape with its label."""
 WORDS = ("op", "outcome", "stage", "kind", "reason")
 NO_NUMBER = -1
 NOWHERE = (NO_NUMBER, NO_NUMBER)
@@ -217,8 +221,16 @@ class JournalTable(StableRows):
 
     columns = COLUMNS
 
-    def __init__(self, journal: Journal, query: Query | None = None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        query: Query | None = None,
+        marks: Mapping[tuple[int, str], Mark] | None = None,
+    ) -> None:
+        """`marks` are the bookmarks and notes on events, by number and check."""
         self.journal = journal
+        self.marks = marks or {}
+        self._marked = {number for number, _ in self.marks}
         self.query = query or Query(())
         self.rows = self._find()
 
@@ -241,7 +253,12 @@ class JournalTable(StableRows):
         return row if row < len(self.rows) and self.rows[row] == journal_row else None
 
     def cell(self, row: int, column: int) -> Cell:
-        return record_cell(self.record(row), column)
+        record = self.record(row)
+        cell = record_cell(record, column)
+        if record.number in self._marked and column in MARKED_COLUMNS:
+            mark = self.marks.get((record.number, check_of(record)))
+            return cell if mark is None else marked_cell(cell, column, mark)
+        return cell
 
     def jump(self, row: int) -> Jump | None:
         record = self.record(row)
@@ -281,6 +298,12 @@ def record_cell(record: Record, column: int) -> Cell:
             return Cell(record.reason or failed)
         case _:
             return Cell(record.sentence, tip=record.sentence)
+
+
+def marked_cell(cell: Cell, column: int, mark: Mark) -> Cell:
+    """The cell of a row that has a bookmark or a note."""
+    cell = replace(cell, glyph=mark.glyph, role="accent", tip=mark.words)
+    return cell if column == 0 else replace(cell, text=f"{mark.label} · {cell.text}")
 
 
 def compared(records: Iterable[Record], events: tuple[int, int]) -> tuple[Record, Record] | None:

@@ -45,7 +45,7 @@ class Cell:
     role: str = ""
     """Colour by role name of the theme; empty for the normal text colour."""
     glyph: str = ""
-    """Shape drawn before the text: tick, cross, dash, triangle, disc, ring, warning or bolt."""
+    """Shape drawn before the text, such as tick, cross or bookmark: a name in `app.glyphs`."""
     copy: str = ""
     """Text for the clipboard where it differs, such as a full digest."""
     bold: bool = False

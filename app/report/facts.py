@@ -153,6 +153,21 @@ class CheckFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkFacts:
+    """A bookmark or a note."""
+
+    number: int
+    """Of the bookmark; 0 for a note alone."""
+    name: str
+    place: str
+    there: bool
+    """Whether the place is there at the end."""
+    now: str
+    """What it is at the end, or why it is not there."""
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     """A picture of a panel."""
 
@@ -195,3 +210,4 @@ class Facts:
     """A scenario that does the same, as JSON text; empty where there is none."""
     checks: tuple[CheckFacts, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    marks: tuple[MarkFacts, ...] = ()

@@ -46,7 +46,8 @@ ALL_PANELS: Final = (RUN_MAP, *PANELS)
 """The run map is the window's fixed centre, the others are its docks."""
 OF_FOREIGN: Final = ("run", "findings")
 """Panels that show state of another engine."""
-NOT_OF_SESSION: Final = ("findings",)
+NOT_OF_SESSION: Final = ("findings", "marks")
+"""Panels of another engine's state, and what the report lists by itself."""
 
 KEYS: Final = "qsa.kv"
 """The owner whose array a picture of the end shows."""

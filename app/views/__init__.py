@@ -97,6 +97,14 @@ PANELS: tuple[PanelSpec, ...] = (
         "journal",
     ),
     PanelSpec(
+        "marks",
+        "Bookmarks",
+        "app.views.marks:MarksPanel",
+        "bottom",
+        "Bookmarks and notes on positions, cells and events",
+        "journal",
+    ),
+    PanelSpec(
         "spans",
         "Spans",
         "app.views.spans:SpansPanel",

@@ -96,6 +96,15 @@ class HistoryBanner(Bar):
         self.say(where + self.tr("  Read only; nothing here changes the session."))
 
 
+class NoticeBar(Bar):
+    """Says what the window did by itself, until it is read."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("banner_notice", "accent", parent)
+        self.setAccessibleName(self.tr("Notice"))
+        self.button(self.tr("Dismiss"), "dismiss").clicked.connect(self.hide)
+
+
 class FileBar(Bar):
     """Says that the file shown was changed by someone else."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.models.selection import Selection, Trail
+from app.views.mark_book import MarkBook
 
 
 class SelectionHub(QObject):
@@ -28,6 +29,8 @@ class SelectionHub(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._trail = Trail()
+        self.marks = MarkBook(self)
+        """Bookmarks and notes on what can be selected."""
 
     @property
     def selection(self) -> Selection:

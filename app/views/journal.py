@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLineEdit, QToolButton
 
 from app.models import filters, text
 from app.models.journal import Journal, JournalTable
+from app.models.marks import Mark, events_of
 from app.views.panel import Panel, label, named, row_of, set_text
 from app.views.tables import TableView
 from engine.events import SessionOpened
@@ -29,6 +30,7 @@ class JournalPanel(Panel):
         self.query = filters.Query(())
         self.rows = JournalTable(self.known)
         self.follow = True
+        self._marks: dict[tuple[int, str], Mark] = {}
         self.edit = QLineEdit()
         self.edit.setPlaceholderText(self.tr("Filter: failed, op:append, pos:812 ..."))
         self.edit.setClearButtonEnabled(True)
@@ -64,6 +66,7 @@ class JournalPanel(Panel):
         self.live.clicked.connect(self.return_to_live)
         self.view.chosen.connect(self._chosen)
         self.view.activated_row.connect(self._activated)
+        self.hub.marks.changed.connect(lambda: self.refresh(prompt=True))
         find = QShortcut(QKeySequence.StandardKey.Find, self)
         find.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         find.activated.connect(self.edit.setFocus)
@@ -87,8 +90,13 @@ class JournalPanel(Panel):
     def rebuild(self) -> None:
         if self.foreign is None or self.client.records:
             self.known, self.foreign = self.journal(), None
-        self.rows = JournalTable(self.known, self.query)
+        marks = events_of(self.hub.marks.marks)
+        self.rows = JournalTable(self.known, self.query, marks)
         self.view.set_table(self.rows)
+        if marks != self._marks:
+            # rows of a journal never change by themselves, so the view asks for none again
+            self._marks = marks
+            self.view.viewport().update()
         self._say()
         self._show_chosen()
 

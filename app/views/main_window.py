@@ -16,7 +16,7 @@ from app.models.selection import Selection
 from app.readers import CaptureReader, ChildCommand, ForeignReader
 from app.settings import Settings
 from app.views import PANELS
-from app.views.banners import ErrorBar, FileBar, HistoryBanner
+from app.views.banners import ErrorBar, FileBar, HistoryBanner, NoticeBar
 from app.views.bars import EngineBar, TimeBar
 from app.views.command_palette import CommandPalette
 from app.views.docks import Docks, connect_panel, make_panel
@@ -29,6 +29,7 @@ from app.views.status_bar import StatusBar
 from app.views.window_files import FileCommands
 from app.views.window_go import GoCommands
 from app.views.window_help import ViewCommands
+from app.views.window_marks import MarkCommands
 from app.views.window_preferences import PreferenceCommands
 from app.views.window_run import RunCommands
 from app.views.window_states import EnabledStates
@@ -37,7 +38,7 @@ from engine.events import FaultsChanged, FeedChanged, Trouble
 from engine.progress import Progress
 from engine.snapshot import Record, Snapshot
 
-FOREIGN_PANELS = ("findings", "spans", "problems")
+FOREIGN_PANELS = ("findings", "spans", "problems", "marks")
 FIRST_PAINT_MS = 50
 """The panels are imported after the first picture of the window, not before."""
 
@@ -46,6 +47,7 @@ class MainWindow(
     FileCommands,
     RunCommands,
     GoCommands,
+    MarkCommands,
     ViewCommands,
     PreferenceCommands,
     TourCommands,
@@ -91,6 +93,7 @@ class MainWindow(
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.update_actions)
         self._connect()
+        self.start_marks()
         self.apply_settings()
         self.resize(1440, 900)
         self.fill_recent()
@@ -108,7 +111,7 @@ class MainWindow(
         self.stack.addWidget(self.start_page)
         self.stack.addWidget(self.run_panel)
         self.history_banner = HistoryBanner()
-        self.error_bar, self.file_bar = ErrorBar(), FileBar()
+        self.error_bar, self.file_bar, self.notice_bar = ErrorBar(), FileBar(), NoticeBar()
         self.watcher = QFileSystemWatcher(self)
         centre = QWidget()
         centre.setObjectName("centre")
@@ -116,7 +119,7 @@ class MainWindow(
         layout = QVBoxLayout(centre)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        for widget in (self.error_bar, self.file_bar, self.history_banner):
+        for widget in (self.error_bar, self.notice_bar, self.file_bar, self.history_banner):
             layout.addWidget(widget)
         layout.addWidget(self.stack, 1)
         self.setCentralWidget(centre)
@@ -216,6 +219,7 @@ class MainWindow(
             connect_panel(panel, self.client, self.hub)
             for drawing in panel.findChildren(Drawing):
                 drawing.addActions(self.actions_.drawing_actions())
+        self.connect_marks_panel()
         self.docks.place()
         for dock in self.docks.docks.values():
             self.panel_menu.addAction(dock.toggleViewAction())
@@ -273,6 +277,7 @@ class MainWindow(
     def close_session(self) -> None:
         """End the session and show the start page."""
         self.readers_cancel()
+        self.mark_store.close()
         self.client.close()
         self.hub.select(Selection())
         self.run_panel.forget()
@@ -397,6 +402,7 @@ class MainWindow(
             self.settings.keep_layout(self.saveGeometry(), self._docks_state)
         self.settings.sync()
         self.readers_cancel()
+        self.mark_store.flush()
         self.client.stop()
         super().closeEvent(event)
 

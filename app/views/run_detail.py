@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from app import theme
 from app.models import sequences as model
 from app.models.axis import Axis
+from app.models.marks import Mark, Span
 from app.models.sequences import Kind, Track
 from app.views.run_paint import RunPainting
 
@@ -53,6 +54,7 @@ class RunDetail(RunPainting):
         self._drag: tuple[float, float, bool] | None = None
         self._flash: tuple[int, int] | None = None
         self._bar: QRectF | None = None
+        self._marks: tuple[Mark, ...] = ()
         self._flash_timer = QTimer(self)
         self._flash_timer.setSingleShot(True)
         self._flash_timer.timeout.connect(self._end_flash)
@@ -111,6 +113,17 @@ class RunDetail(RunPainting):
                 self.view_changed.emit(self.axis.x0, self.axis.x1)
         self.tell_value()
         self.update()
+
+    def set_marks(self, marks: tuple[Mark, ...]) -> None:
+        """Show the bookmarks and notes of the run, in order."""
+        if marks != self._marks:
+            self._marks = marks
+            self.update()
+
+    def marks_at(self, first: int, stop: int) -> str:
+        """The bookmarks and notes on some positions in words; empty where there are none."""
+        spans = [(m.words, m.place) for m in self._marks if isinstance(m.place, Span)]
+        return ", ".join(w for w, place in spans if place.start < stop and place.stop > first)
 
     def set_filter(self, only: Kind | None) -> None:
         """Fade every kind but one; None shows all."""
@@ -218,7 +231,8 @@ class RunDetail(RunPainting):
         kinds = ", ".join(
             f"{n:,} {model.WORD_OF[kind]}" for kind, n in model.counts_in(track, first, stop)
         )
-        return f"positions {first:,} to {stop - 1:,}: {kinds or 'outside the run'}"
+        text = f"positions {first:,} to {stop - 1:,}: {kinds or 'outside the run'}"
+        return ", ".join(filter(None, (text, self.marks_at(first, stop))))
 
     # mouse and keyboard ----------------------------------------------------------------------
 

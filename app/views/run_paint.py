@@ -20,8 +20,10 @@ from PySide6.QtGui import (
 from app import theme
 from app.models import sequences as model
 from app.models.axis import Axis, nice_step
+from app.models.marks import Mark
 from app.models.sequences import Kind, Track
 from app.views import drawing
+from app.views.mark_paint import draw_marks
 
 TICK_LANE = 8
 MOST_ITEMS = 400
@@ -40,6 +42,7 @@ class RunPainting(drawing.Drawing):
     _selected: tuple[int, int] | None
     _flash: tuple[int, int] | None
     _bar: QRectF | None
+    _marks: tuple[Mark, ...]
 
     @property
     def ruler(self) -> float:
@@ -150,7 +153,7 @@ class RunPainting(drawing.Drawing):
         return last_group - first_group + 1
 
     def _draw_marks(self, painter: QPainter, track: Track) -> None:
-        """Ghost, refused attempt, flash, frontier and selection, above everything else."""
+        """Ghost, refused attempt, flash, frontier, selection and bookmarks, above all else."""
         if track.ghost is not None:
             self._draw_box(painter, track.ghost, "private", self.tr("private"), True)
         for wanted in track.wanted:
@@ -164,6 +167,9 @@ class RunPainting(drawing.Drawing):
             b = min(self.axis.to_pixel(self._selected[1]), self.width() + 4.0)
             if b > a:
                 self._draw_selected(painter, a, max(3.0, b - a))
+        if self._marks:
+            painter.setFont(self.font())
+            draw_marks(painter, self.axis, self.body, self._marks, QFontMetricsF(self.font()))
 
     def _draw_selected(self, painter: QPainter, left: float, width: float) -> None:
         """Outline with a halo, and a bar on the ruler: seen over every fill."""

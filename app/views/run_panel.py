@@ -16,6 +16,7 @@ from app import theme
 from app.client import Client
 from app.models import sequences as model
 from app.models.cells import cell_of
+from app.models.marks import spans_of
 from app.models.selection import Selection
 from app.models.sequences import SEGMENT_KINDS, Kind, Track
 from app.models.tracks import Tracks
@@ -85,6 +86,7 @@ class RunPanel(QWidget):
         self.follow.clicked.connect(self._follow_clicked)
         client.shown_changed.connect(self._refresh)
         client.session_opened.connect(self._new_session)
+        hub.marks.changed.connect(self._show_marks)
 
     def _build(self) -> None:
         layout = QVBoxLayout(self)
@@ -189,6 +191,11 @@ class RunPanel(QWidget):
             self.sequence.setCurrentIndex(at)
 
     @property
+    def drawn(self) -> tuple[Track, ...]:
+        """The runs of all sequences as they are shown."""
+        return self._drawn
+
+    @property
     def track(self) -> Track | None:
         """The track of the chosen sequence, the first where that is not there."""
         seq = self.hub.selection.seq
@@ -198,6 +205,7 @@ class RunPanel(QWidget):
     def _show_chosen(self) -> None:
         track = self.track
         self.detail.set_track(track)
+        self._show_marks()
         self.overview.set_tracks(self._drawn, track.seq if track else 0)
         if track is None:
             self.summary.setText(self.tr("No sequence holds a position yet"))
@@ -208,6 +216,10 @@ class RunPanel(QWidget):
         self.legend.set_counts({kind: track.count(kind) for kind in SEGMENT_KINDS})
         self.refused.say(track.refused)
         self._show_selection_here(self.hub.selection, reveal=False)
+
+    def _show_marks(self) -> None:
+        seq = self.detail.track.seq if self.detail.track is not None else 0
+        self.detail.set_marks(spans_of(self.hub.marks.marks, seq))
 
     def view_of(self, seq: int) -> SequenceView | None:
         """The sequence as it is shown now."""
@@ -295,7 +307,8 @@ class RunPanel(QWidget):
                 parts.append(written)
         if track.ghost is not None and track.ghost[0] <= position < track.ghost[1]:
             parts.append("being written in the private bank")
-        return ", ".join(parts)
+        parts.append(self.detail.marks_at(position, position + 1))
+        return ", ".join(filter(None, parts))
 
     def _pointed(self, position: int) -> None:
         self.hub.hovered.emit("" if position < 0 else self.words_at(position))

@@ -38,7 +38,7 @@ class TableView(QTableView):
 
     def __init__(self, name: str, parent=None) -> None:
         super().__init__(parent)
-        self.table = TableModel(parent=self)
+        self.table = self.make_model()
         self.extra_actions: Callable[[QMenu, int], None] | None = None
         """Called with (menu, row) to add entries to the context menu."""
         self._fitted: tuple[object, ...] = ()
@@ -93,6 +93,10 @@ class TableView(QTableView):
         return QSize(80, 3 * theme.row_height() + 4)
 
     # content ----------------------------------------------------------------------------------
+
+    def make_model(self) -> TableModel:
+        """The adapter; a table whose cells can be edited has another one."""
+        return TableModel(parent=self)
 
     def set_table(self, source) -> None:
         """Show another table; the current row stays the current one where it is still there."""

@@ -185,6 +185,7 @@ class FileCommands:
         if self.client.offline:
             return  # a recording is shown by the one who read it
         self.watch(None)
+        self.marks_of_session(self.pending_scenario)
         self.actions_["file.record"].setChecked(False)  # a new session is not recorded yet
         self.end_opening()
         self.show_session()
@@ -211,6 +212,7 @@ class FileCommands:
             self.client.close()
             self.error_bar.add(str(error))
             return
+        self.marks_of_files([Path(capture.path)])
         self.show_session()
         self.update_actions()
 
@@ -227,6 +229,7 @@ class FileCommands:
                 )
             tracks.extend(found)
         self.client.adopt_foreign(reports)
+        self.marks_of_files([Path(str(report.get("file", ""))) for report in reports])
         self.watch(self.source_path)
         self.show_session("foreign")
         self.run_panel.show_foreign(tuple(tracks))
@@ -305,9 +308,8 @@ class FileCommands:
         self.report_folder = folder
         self.status.begin_work(self.tr("Making the report"))
         theme_name = "dark" if theme.current().dark else "light"
-        self.report_child.start(
-            ["report", str(source), "--out", str(folder), "--theme", theme_name]
-        )
+        arguments = ["report", str(source), "--out", str(folder), "--theme", theme_name]
+        self.report_child.start([*arguments, *self.marks_for_report(folder)])
 
     def report_made(self, status: int, _out: str, err: str) -> None:
         """Say where the report is, or why there is none."""

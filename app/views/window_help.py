@@ -91,7 +91,7 @@ class ViewCommands:
         entries += [
             Entry(
                 spec.id,
-                spec.text.rstrip("."),
+                self.actions_[spec.id].text().replace("&&", "&").rstrip("."),
                 spec.menu.replace("/", " > "),
                 ", ".join(spec.keys),
                 self.actions_.reason(spec.id),

@@ -59,6 +59,6 @@ class EnabledStates:
             return "nothing was selected before"
         if id == "go.forward" and not self.hub.trail.can_go_forward:
             return "nothing was selected after"
-        if id in ("edit.undo", "file.save", "file.record") and client.offline:
+        if id in ("file.save", "file.record") and client.offline:
             return "a recording is shown: it can be looked at, not changed"
-        return ""
+        return self.mark_reason(id)
