@@ -243,11 +243,13 @@ class MarkStore(QObject):
                 marks, aside = home.write(marks, closed)
             except OSError as error:
                 self.refused.emit(f"Bookmarks can't be kept: {error}")
+                self._timer.start()  # perhaps there is room by then
                 continue
             if aside:
                 self.refused.emit(aside)
         self._open_file = not closed
-        self._kept = marks
+        if not self._timer.isActive():
+            self._kept = marks
         self.book.replace(marks)
 
 

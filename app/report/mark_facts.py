@@ -20,7 +20,7 @@ def read_marks(path: Path) -> Marks:
     try:
         return MarkFile(path).read().marks
     except BadMarks as error:
-        raise Unreadable(str(path), str(error)) from error
+        raise Unreadable(str(path), str(error).removeprefix(f"{path.name}: ")) from error
 
 
 def beside(subject: Path) -> Path:
