@@ -159,6 +159,8 @@ class MarkFile:
         return dict(ours), aside
 
     def _content(self) -> bytes | None:
+        if self.path.exists() and not self.path.is_file():
+            raise OSError(f"{self.path}: expected a file")  # a pipe would be waited for
         try:
             with self.path.open("rb") as file:
                 return file.read(LARGEST + 1)

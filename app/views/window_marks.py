@@ -206,6 +206,7 @@ class MarkCommands:
 
     def marks_of_session(self, scenario: dict[str, Any] | None) -> None:
         """A session stands: find its bookmarks by what it was started from."""
+        self.notice_bar.hide()
         self._edits.clear()
         self._asked.clear()
         if scenario is not None:
@@ -220,12 +221,14 @@ class MarkCommands:
 
     def marks_of_files(self, paths: list[Path]) -> None:
         """Files are shown that are only read."""
+        self.notice_bar.hide()
         self._edits.clear()
         self.mark_store.open_files([path.resolve() for path in paths])
         self._name_undo()
 
     def marks_for_report(self, folder: Path) -> list[str]:
         """Arguments with which a report lists the bookmarks; a file of them goes beside it."""
+        self.mark_store.autosave()  # the report looks beside the file where it is given none
         marks = self.hub.marks.marks
         if not marks:
             return []

@@ -144,6 +144,15 @@ def test_a_bad_file_is_set_aside_never_overwritten(tmp_path: Path) -> None:
         assert MarkFile(path).read().marks == ONE
 
 
+def test_what_is_no_file_is_neither_read_nor_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    for act in (MarkFile(path).read, lambda: MarkFile(path).write(ONE, closed=True)):
+        with pytest.raises(OSError, match="expected a file"):
+            act()
+    assert path.is_fifo()
+
+
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch) -> None:
     file = MarkFile(tmp_path / "f.json")
     file.write(ONE, closed=True)
