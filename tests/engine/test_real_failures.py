@@ -23,7 +23,7 @@ from engine.snapshot import Record
 from engine.terms import FailKind, TxnStage
 from metal.status import SENTENCES, StatusBit
 from tests.helpers import golden
-from tests.helpers.engines import batch, good, prompt, public, session
+from tests.helpers.engines import batch, good, needed, prompt, public, session
 from tests.helpers.spoil import raise_at, spoiled, weights
 
 TINY = "qwen4exp-tiny"
@@ -177,15 +177,19 @@ def test_a_real_budget_refuses_before_anything_is_allocated(mode: str) -> None:
     tokens = prompt(TINY, 600)
     probe = session(TINY, mode=mode)
     good(probe, append(0, 0, tokens[:8]))
-    floor = probe.snapshot().used_bytes
-    engine = session(TINY, mode=mode, budget_bytes=floor + (1 << 20))
+    good(probe, append(0, 8, tokens[8:16]))
+    # room for a few tokens on this device, but not for the larger tables of many
+    room = needed(probe, append(0, 16, tokens[16:24]))
+    assert room < needed(probe, append(0, 16, tokens[16:]))
+    budget = probe.snapshot().used_bytes + room
+    engine = session(TINY, mode=mode, budget_bytes=budget)
     good(engine, append(0, 0, tokens[:8]))
     before, banks = public(engine), [b.owners["qsa.kv"].n_bytes() for b in engine.pair.banks]
     mx.reset_peak_memory()
     active = mx.get_active_memory()
     record = failed(engine, engine.apply(append(0, 8, tokens[8:])), "oom")
     assert record.stage == TxnStage.RESERVE
-    assert f"the budget is {floor + (1 << 20):,}" in record.sentence
+    assert f"the budget is {budget:,}" in record.sentence
     assert mx.get_peak_memory() - active < 1 << 20
     assert [b.owners["qsa.kv"].n_bytes() for b in engine.pair.banks] == banks
     assert public(engine) == before

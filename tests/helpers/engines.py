@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import mlx.core as mx
@@ -38,6 +40,20 @@ def good(engine: Engine, op: Op, **more: Any) -> Record:
     record = engine.apply(op, **more)
     assert record.outcome == "ok", record.sentence
     return record
+
+
+def needed(engine: Engine, op: Op, **more: Any) -> int:
+    """Bytes that an op asks for: what a budget without any room says that it needs."""
+    session = engine.session
+    engine.session = replace(session, budget_bytes=engine.snapshot().used_bytes)
+    try:
+        record = engine.apply(op, **more)
+    finally:
+        engine.session = session
+    assert record.kind == "oom", record.sentence
+    found = re.search(r"needs ([\d,]+) bytes", record.sentence)
+    assert found is not None
+    return int(found[1].replace(",", ""))
 
 
 def feed(engine: Engine, seq: int, start: int, tokens: Sequence[int], chunk: int) -> None:
