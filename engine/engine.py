@@ -7,7 +7,6 @@ nothing is published any more, and lets KeyboardInterrupt through once the image
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,9 +24,9 @@ from engine.effects import Applied
 from engine.errors import InvariantBroken, Malformed, Rejected, StepFailed
 from engine.faults import Fault, wrap_with
 from engine.history import History
-from engine.opjson import to_json
 from engine.ops import Append, Fail, Op
 from engine.ops import Transaction as Batch
+from engine.outcome import n_positions, op_text
 from engine.owners import OWNERS
 from engine.owners.layout import Layout, PartLayout
 from engine.progress import CancelToken
@@ -143,7 +142,7 @@ class Engine:
             in flight does not have; ValueError for a sink that cannot take the logits.
         """
         if sink is not None:
-            self._check_sink(sink, look.n_positions(op))
+            self._check_sink(sink, n_positions(op))
         if isinstance(op, Fail):
             return self._apply_fail(op, op_number)
         refused = self.begin(op, op_number=op_number, keep_logits=sink is not None)
@@ -180,7 +179,7 @@ class Engine:
         try:
             refused = self.begin(op.during, op_number=op_number)
             if refused is not None:
-                return replace(refused, op=op.name, op_json=_op_json(op))
+                return replace(refused, op=op.name, op_json=op_text(op))
             assert self.open is not None
             if all(r.stage.name != op.stage for r in self.open.records):
                 names = dict.fromkeys(r.stage.name for r in self.open.records)
@@ -190,7 +189,7 @@ class Engine:
             while True:
                 record = self.step()
                 if record is not None:
-                    return replace(record, op=op.name, op_json=_op_json(op))
+                    return replace(record, op=op.name, op_json=op_text(op))
         finally:
             self.faults.remove(fault)
 
@@ -416,10 +415,6 @@ class Engine:
 
         owner = self.pair.public_bank.owners.get("logits")
         return owner.host(seq, -1) if isinstance(owner, FixedOwner) else None
-
-
-def _op_json(op: Op) -> str:
-    return json.dumps(look.short_json(to_json(op)), separators=(",", ":"))
 
 
 def append(seq: int, start: int, tokens: Sequence[int], chunk: int | None = None) -> Append:

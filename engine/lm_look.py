@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +9,9 @@ from engine.admission import default_budget
 from engine.effects import Appended, Applied
 from engine.errors import Rejected, StepFailed
 from engine.lm_views import owner_views, part_views
-from engine.look import n_positions, short_json, told
-from engine.opjson import to_json
 from engine.ops import Op
+from engine.outcome import n_positions, outcome
 from engine.snapshot import Digests, Record, SequenceView, SlotView, Snapshot, StageView
-from engine.terms import FailKind
 
 if TYPE_CHECKING:
     from engine.history import History
@@ -76,11 +73,6 @@ def snapshot_of(session: LmSession) -> Snapshot:
     )
 
 
-def op_text(op: Op) -> str:
-    """An op as JSON, long lists shortened."""
-    return json.dumps(short_json(to_json(op)), separators=(",", ":"))
-
-
 def record_of(
     session: LmSession,
     op: Op,
@@ -97,9 +89,6 @@ def record_of(
     common: dict[str, Any] = {
         "number": session.n_records,
         "txn": txn if not isinstance(error, Rejected) else None,
-        "op": op.name,
-        "seq": op.seq,
-        "op_json": op_text(op),
         "n_tokens": n_positions(op),
         "duration_ns": duration_ns,
         "public_bank": 0,
@@ -110,43 +99,4 @@ def record_of(
         "sequences": sequence_views(session),
         "wall_ns": time.time_ns(),
     }
-    if error is None:
-        return Record(
-            result="ok",
-            outcome="ok",
-            sentence=told(op, appended),
-            cells_written=tuple(extent for e in appended for extent in e.extents),
-            positions_written=(appended[0].start, appended[0].start + appended[0].n)
-            if appended
-            else None,
-            **common,
-        )
-    if isinstance(error, Rejected):
-        return Record(
-            result=f"rejected: {error.reason}",
-            outcome="rejected",
-            sentence=str(error),
-            reason=str(error.reason),
-            expected=error.expected,
-            given=error.given,
-            nearest=error.nearest,
-            **common,
-        )
-    return _failed(error, common)
-
-
-def _failed(error: StepFailed, common: dict[str, Any]) -> Record:
-    bad, value = error.bad, ""
-    if bad is not None:
-        where = f" position {bad.position}" if bad.position is not None else ""
-        value = f"{bad.kind} in {bad.owner or error.stage} sequence {bad.seq}{where}"
-    return Record(
-        result=f"rejected: {error.kind}",
-        outcome="cancelled" if error.kind is FailKind.CANCEL else "failed",
-        sentence=str(error),
-        stage=error.stage,
-        kind=str(error.kind),
-        reason=str(error.kind),
-        bad_value=value,
-        **common,
-    )
+    return outcome(op, error, appended, common)

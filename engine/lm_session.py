@@ -32,9 +32,10 @@ from engine.effects import (
 from engine.errors import InvariantBroken, Malformed, Rejected, StepFailed
 from engine.faults import Fault
 from engine.history import History
-from engine.lm_look import op_text, record_of, sequence_views, snapshot_of
+from engine.lm_look import record_of, sequence_views, snapshot_of
 from engine.lm_watch import Passage, Watch, stages_of
 from engine.ops import Append, Fail, Op
+from engine.outcome import op_text
 from engine.progress import CancelToken
 from engine.protect import ProtectedSession
 from engine.rules import apply as apply_rules

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from engine.bank import Bank
 from engine.cells import n_cells_in
 from engine.derive import Quiet, Work
 from engine.effects import Appended, Applied
 from engine.errors import Rejected, StepFailed
-from engine.opjson import to_json
-from engine.ops import Append, Fail, Op
-from engine.ops import Transaction as Batch
+from engine.ops import Op
+from engine.outcome import n_positions, outcome
 from engine.owner import Look
 from engine.owners import OWNERS
 from engine.owners.positional import PositionalOwner
@@ -27,14 +25,10 @@ from engine.snapshot import (
     SlotView,
     Snapshot,
 )
-from engine.terms import FailKind
 
 if TYPE_CHECKING:
     from engine.engine import Engine
     from engine.transaction import Transaction
-
-LONG: Final = 64
-"""A list of integers longer than this is told as first, last and count."""
 
 
 def quiet_work(applied: Applied) -> list[Work]:
@@ -45,16 +39,6 @@ def quiet_work(applied: Applied) -> list[Work]:
 def first_difference(before: Digests, after: Digests) -> str:
     """Name of the first owner whose digest differs."""
     return next((a for (a, x), (_, y) in zip(before, after, strict=False) if x != y), "nothing")
-
-
-def short_json(value: Any) -> Any:
-    """An op as JSON with long integer lists shortened, for a journal line."""
-    if isinstance(value, dict):
-        return {key: short_json(part) for key, part in value.items()}
-    if isinstance(value, list) and value and isinstance(value[0], int):
-        n = len(value)
-        return {"first": value[0], "last": value[-1], "count": n} if n > LONG else value
-    return [short_json(part) for part in value] if isinstance(value, list) else value
 
 
 def sequence_views(bank: Bank, seqs: set[int] | None = None) -> tuple[SequenceView, ...]:
@@ -208,14 +192,10 @@ def record_of(
     duration_ns: int,
 ) -> Record:
     """One journal line."""
-    bank = engine.pair.public_bank
     appended = [e for e in txn.applied.effects if isinstance(e, Appended)] if txn else []
     common: dict[str, Any] = {
         "number": engine.n_records,
         "txn": txn.number if txn else None,
-        "op": op.name,
-        "seq": op.seq,
-        "op_json": json.dumps(short_json(to_json(op)), separators=(",", ":")),
         "n_tokens": sum(e.n for e in appended) if txn else n_positions(op),
         "duration_ns": duration_ns,
         "public_bank": engine.pair.public,
@@ -223,61 +203,7 @@ def record_of(
         "stages": txn.views() if txn else (),
         "digests_before": before,
         "digests_after": after,
-        "sequences": sequence_views(bank),
+        "sequences": sequence_views(engine.pair.public_bank),
         "wall_ns": time.time_ns(),
     }
-    if error is None:
-        written = tuple(extent for e in appended for extent in e.extents)
-        span = (appended[0].start, appended[-1].start + appended[-1].n) if appended else None
-        return Record(
-            result="ok",
-            outcome="ok",
-            sentence=told(op, appended),
-            cells_written=written,
-            positions_written=span,
-            **common,
-        )
-    if isinstance(error, Rejected):
-        return Record(
-            result=f"rejected: {error.reason}",
-            outcome="rejected",
-            sentence=str(error),
-            reason=str(error.reason),
-            expected=error.expected,
-            given=error.given,
-            nearest=error.nearest,
-            **common,
-        )
-    bad = error.bad
-    value = ""
-    if bad is not None:
-        where = f" position {bad.position}" if bad.position is not None else ""
-        value = f"{bad.kind} in {bad.owner or error.stage} sequence {bad.seq}{where}"
-    return Record(
-        result=f"rejected: {error.kind}",
-        outcome="cancelled" if error.kind is FailKind.CANCEL else "failed",
-        sentence=str(error),
-        stage=error.stage,
-        kind=str(error.kind),
-        reason=str(error.kind),
-        bad_value=value,
-        **common,
-    )
-
-
-def told(op: Op, appended: list[Appended]) -> str:
-    """A sentence for an op that was published."""
-    if appended:
-        n = sum(e.n for e in appended)
-        first, last = appended[0].start, appended[-1].start + appended[-1].n - 1
-        return f"{op.name} on sequence {op.seq}: {n:,} positions, {first:,} to {last:,}"
-    return f"{op.name} on sequence {op.seq}"
-
-
-def n_positions(op: Op) -> int:
-    """Positions that an op asks to append."""
-    if isinstance(op, Append):
-        return len(op.positions)
-    if isinstance(op, Batch):
-        return sum(n_positions(inner) for inner in op.ops)
-    return n_positions(op.during) if isinstance(op, Fail) else 0
+    return outcome(op, error, appended, common)

@@ -219,9 +219,11 @@ class Worker:
         try:
             self.bank.evaluate(*wanted, *more)
         except (RuntimeError, ValueError) as error:
-            named = self.extras[0][0] if self.extras else stage
+            planted = bool(self.extras)
+            named = self.extras[0][0] if planted else stage
             self.let_go()
-            raise StepFailed(named, FailKind.COMMAND, detail=str(error)) from error
+            detail = f"injected, the library says: {error}" if planted else str(error)
+            raise StepFailed(named, FailKind.COMMAND, detail=detail, injected=planted) from error
         self.extras, self.fresh = [], []
         self.judge()
 

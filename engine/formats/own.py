@@ -97,26 +97,7 @@ def group_size(options: Options, own: int) -> int:
 def captured(view: SequenceView, size: int) -> Sequence:
     found = survey_ranges([(view.start, view.stop)], size)
     part = Part("history", "attention", None, found.run, found.live)
-    return sequence_of(view.seq, found, (part,))
-
-
-def sequence_of(name: int | str, found: Survey, parts: tuple[Part, ...]) -> Sequence:
-    usable = None
-    if found.run is not None and found.clean_stop > found.run[0]:
-        usable = (found.run[0], found.clean_stop)
-    return Sequence(
-        id=name,
-        run=found.run,
-        usable=usable,
-        live=found.live,
-        holes=found.holes,
-        duplicates=found.duplicates,
-        complete_groups=found.complete_groups,
-        broken=found.broken,
-        tail=found.tail,
-        forgotten=found.forgotten,
-        parts=parts,
-    )
+    return found.sequence(view.seq, found.clean, (part,))
 
 
 def sound_reason(sequences: tuple[Sequence, ...]) -> str:
@@ -261,7 +242,7 @@ class KeyReader:
         if found.run is None:
             return None
         history = Part("history", "attention", None, found.run, found.live, found.holes)
-        return sequence_of(self.name, found, (history, *kept))
+        return found.sequence(self.name, found.clean, (history, *kept))
 
     def owners(self) -> dict[str, list[Tensor]]:
         """Tensors of each owner and layer, by `qsa.kv.3`."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.formats.report import Span
+from engine.formats.report import Part, Sequence, Span
 from engine.run import partition, validate
 from engine.validate import ranges_of
 
@@ -38,6 +38,29 @@ class Survey:
     forgotten: tuple[Span, ...] = ()
     clean_stop: int = 0
     """One past the last position before the first hole or duplicate; run start when none."""
+
+    @property
+    def clean(self) -> Span | None:
+        """The positions before the first hole or duplicate."""
+        if self.run is None or self.clean_stop <= self.run[0]:
+            return None
+        return self.run[0], self.clean_stop
+
+    def sequence(self, name: int | str, usable: Span | None, parts: tuple[Part, ...]) -> Sequence:
+        """A report's sequence with these positions."""
+        return Sequence(
+            id=name,
+            run=self.run,
+            usable=usable,
+            live=self.live,
+            holes=self.holes,
+            duplicates=self.duplicates,
+            complete_groups=self.complete_groups,
+            broken=self.broken,
+            tail=self.tail,
+            forgotten=self.forgotten,
+            parts=parts,
+        )
 
 
 def survey(positions: Ints, group_size: int) -> Survey:

@@ -183,21 +183,7 @@ def add_sequence(seq: int, views: list[View], result: Checked) -> None:
     usable = None
     if main.found.run is not None:
         usable = usable_prefix(first, [reach(main, view) for view in views])
-    result.sequences.append(
-        Sequence(
-            id=seq,
-            run=found.run,
-            usable=usable,
-            live=found.live,
-            holes=found.holes,
-            duplicates=found.duplicates,
-            complete_groups=found.complete_groups,
-            broken=found.broken,
-            tail=found.tail,
-            forgotten=found.forgotten,
-            parts=tuple(part_of(view) for view in views),
-        )
-    )
+    result.sequences.append(found.sequence(seq, usable, tuple(part_of(view) for view in views)))
     result.mains.append(shown.section)
 
 

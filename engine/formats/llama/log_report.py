@@ -161,22 +161,8 @@ def without_images(found: Survey, positions: list[int]) -> Survey:
 
 def log_sequence(seq: int, found: Survey, snapshot: Snapshot) -> Sequence:
     role = "attention-swa" if snapshot.n_swa else "attention"
-    usable = None
-    if found.run is not None and found.clean_stop > found.run[0]:
-        usable = (found.run[0], found.clean_stop)
-    return Sequence(
-        id=seq,
-        run=found.run,
-        usable=usable,
-        live=found.live,
-        holes=found.holes,
-        duplicates=found.duplicates,
-        complete_groups=found.complete_groups,
-        broken=found.broken,
-        tail=found.tail,
-        forgotten=found.forgotten,
-        parts=(Part("cells", role, None, found.run, found.live, found.holes),),
-    )
+    part = Part("cells", role, None, found.run, found.live, found.holes)
+    return found.sequence(seq, found.clean, (part,))
 
 
 class Cells:
