@@ -1,4 +1,4 @@
-"""The run of a sequence as something to draw: segments of kinds, and codes of pixel columns.
+"""The run of a sequence as something to draw: segments of kinds, and what stands at a position.
 
 A track keeps segments, never an array as long as the run, so a run of a million positions and
 left padding of two thousand million cost the same: what is counted is columns of pixels. No Qt.
@@ -267,78 +267,6 @@ def track_of_ranges(
     )
 
 
-# columns of pixels ----------------------------------------------------------------------------
-
-
-def edges(x0: float, per_position: float, width: int) -> tuple[Ints, Ints]:
-    """First position of each column and one behind its last; every column holds at least one.
-
-    Args:
-        x0: position at the left edge, may be fractional.
-        per_position: device pixels a position, above 0.
-        width: columns.
-    """
-    if per_position >= 1:
-        first = np.floor(x0 + (np.arange(width) + 0.5) / per_position).astype(np.int64)
-        return first, first + 1
-    cuts = np.floor(x0 + np.arange(width + 1) / per_position).astype(np.int64)
-    return cuts[:-1], cuts[1:]
-
-
-def column_codes(track: Track, x0: float, per_position: float, width: int) -> tuple[Codes, Codes]:
-    """(usual, loudest) code of each column of pixels, exactly, however many positions it holds.
-
-    Returns: two arrays [width] of `Kind`. `usual` is the most frequent kind, the louder one at
-    a tie; a hole in a column of a million positions is still its loudest.
-    """
-    first, stop = edges(x0, per_position, width)
-    usual = np.zeros(width, np.uint8)
-    loud = np.zeros(width, np.uint8)
-    if len(track.kinds) == 0:
-        return usual, loud
-    groups = _group_codes(track, first, stop)
-    most = np.zeros(width, np.int64)
-    bounds = track.bounds.astype(np.float64)
-    for kind in SEGMENT_KINDS:
-        totals = track.totals.get(kind)
-        if totals is None:
-            continue
-        n = _below(bounds, totals, stop) - _below(bounds, totals, first)
-        code = groups if kind is Kind.GROUP_A else np.full(width, kind, np.uint8)
-        present = n > 0
-        np.copyto(loud, code, where=present)
-        np.copyto(usual, code, where=present & (n >= most))
-        np.maximum(most, n, out=most)
-    return usual, loud
-
-
-def _below(bounds: npt.NDArray[np.float64], totals: Ints, positions: Ints) -> Ints:
-    """Positions of one kind below each of `positions` (piecewise linear, exact below 2^53)."""
-    return np.asarray(np.rint(np.interp(positions, bounds, totals)), np.int64)
-
-
-def _group_codes(track: Track, first: Ints, stop: Ints) -> Codes:
-    """A, B or a mix of both for each column, as if it lay inside the complete groups."""
-    last_group = max(0, track.n_groups - 1)
-    g0 = np.clip((first - track.anchor) // track.group_size, 0, last_group)
-    g1 = np.clip((stop - 1 - track.anchor) // track.group_size, 0, last_group)
-    codes = np.where(g0 % 2 == 0, Kind.GROUP_A, Kind.GROUP_B).astype(np.uint8)
-    codes[g0 != g1] = Kind.MIX
-    return codes
-
-
-def separator_columns(track: Track, x0: float, per_position: float, width: int) -> Ints:
-    """Columns where a group begins, for positions at least 4 pixels wide."""
-    first_group = max(1, int((x0 - track.anchor) // track.group_size))
-    last = x0 + width / per_position
-    last_group = min(track.n_groups, int((last - track.anchor) // track.group_size) + 1)
-    if last_group < first_group:
-        return np.zeros(0, np.int64)
-    starts = track.anchor + np.arange(first_group, last_group + 1) * track.group_size
-    columns = np.floor((starts - x0) * per_position).astype(np.int64)
-    return np.asarray(columns[(columns >= 0) & (columns < width)], np.int64)
-
-
 # one position ---------------------------------------------------------------------------------
 
 
@@ -410,6 +338,11 @@ def next_hole(track: Track, position: int | None, step: int = 1) -> tuple[int, i
     return next((hole for hole in reversed(found) if hole[0] < at), found[-1])
 
 
+def below(bounds: npt.NDArray[np.float64], totals: Ints, positions: Ints) -> Ints:
+    """Positions of one kind below each of `positions` (piecewise linear, exact below 2^53)."""
+    return np.asarray(np.rint(np.interp(positions, bounds, totals)), np.int64)
+
+
 def counts_in(track: Track, first: int, stop: int) -> list[tuple[Kind, int]]:
     """Positions of each kind in [first, stop), the loudest first."""
     bounds = track.bounds.astype(np.float64)
@@ -418,60 +351,7 @@ def counts_in(track: Track, first: int, stop: int) -> list[tuple[Kind, int]]:
     for kind in reversed(SEGMENT_KINDS):
         totals = track.totals.get(kind)
         if totals is not None:
-            low, high = _below(bounds, totals, at)
+            low, high = below(bounds, totals, at)
             if high > low:
                 result.append((kind, int(high - low)))
     return result
-
-
-# words ----------------------------------------------------------------------------------------
-
-
-def summary(track: Track) -> str:
-    """One line over the map: counts of all that occurs."""
-    n_holes = track.count(Kind.HOLE)
-    parts = [
-        plural(track.n_live, "position"),
-        plural(track.n_groups, "group"),
-        f"tail {track.count(Kind.TAIL):,}",
-    ]
-    for kind, word in ((Kind.HOLE, "holes"), (Kind.EVICTED, "evicted"), (Kind.PADDING, "padding")):
-        n = n_holes if kind is Kind.HOLE else track.count(kind)
-        if n:
-            parts.append(f"{word} {n:,}")
-    return " · ".join(parts)
-
-
-def plural(n: int, word: str) -> str:
-    """`1 group`, `2 groups`, `1,290 positions`."""
-    return f"{n:,} {word}" + ("" if n == 1 else "s")
-
-
-def spans(track: Track) -> list[tuple[int, int, str, str]]:
-    """(first, last, kind in words, groups) of every segment: the map as a table."""
-    rows: list[tuple[int, int, str, str]] = []
-    for start, stop, kind in visible_segments(track, track.lo, track.hi, len(track.kinds)):
-        groups, word = "", WORD_OF[kind]
-        if kind is Kind.OUTSIDE:
-            word = "asked for and refused"
-        if kind is Kind.GROUP_A:
-            first = (start - track.anchor) // track.group_size
-            last = (stop - 1 - track.anchor) // track.group_size
-            groups = f"g{first:,}" if first == last else f"g{first:,} to g{last:,}"
-        rows.append((start, stop - 1, word, groups))
-    return rows
-
-
-def as_text(track: Track, start: int | None = None, stop: int | None = None) -> str:
-    """The map (or the part of it in [start, stop)) as lines of text, for Copy."""
-    lines = [f"{track.label}: {summary(track)}"]
-    low, high = (track.lo if start is None else start), (track.hi if stop is None else stop)
-    for first, last, word, groups in spans(track):
-        first, last = max(first, low), min(last, high - 1)
-        if first > last:
-            continue
-        where = f"position {first}" if first == last else f"positions {first} to {last}"
-        lines.append(f"{where}: {word}" + (f" {groups}" if groups and start is None else ""))
-    if track.refused:
-        lines.append(f"refused: {track.refused}")
-    return "\n".join(lines)

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from app import theme
 from app.models import sequences as model
+from app.models import track_text
 from app.models.axis import Axis
 from app.models.marks import Mark, Span
 from app.models.sequences import Kind, Track
@@ -208,7 +209,7 @@ class RunDetail(RunPainting):
         if self.track is None:
             return self.tr("no run")
         if self._selected is None:
-            return model.summary(self.track)
+            return track_text.summary(self.track)
         start, stop = self._selected
         if stop - start == 1:
             return self.words(start)
@@ -217,7 +218,7 @@ class RunDetail(RunPainting):
     def as_text(self) -> str:
         if self.track is None:
             return ""
-        return model.as_text(self.track, *(self._selected or (None, None)))
+        return track_text.as_text(self.track, *(self._selected or (None, None)))
 
     def pointer_words(self, pixel: float) -> str:
         """What is under a pixel: one position in full, or how many of each kind."""

@@ -17,6 +17,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from app import theme
+from app.models import columns, track_text
 from app.models import sequences as model
 from app.models.axis import Axis, nice_step
 from app.models.sequences import Kind, Track
@@ -126,10 +127,10 @@ class RunOverview(drawing.Drawing):
 
     def accessible_value(self) -> str:
         track = next((t for t in self.tracks if t.seq == self.seq), None)
-        return self.tr("no run") if track is None else f"{track.label}: {model.summary(track)}"
+        return self.tr("no run") if track is None else f"{track.label}: {track_text.summary(track)}"
 
     def as_text(self) -> str:
-        return "\n\n".join(model.as_text(t) for t in self.tracks)
+        return "\n\n".join(track_text.as_text(t) for t in self.tracks)
 
     def pointer_words(self, x: float, y: float) -> str:
         """Counts by kind in the column under the pointer."""
@@ -216,7 +217,7 @@ class RunOverview(drawing.Drawing):
     ) -> None:
         scale = self.devicePixelRatioF()
         width = max(1, round(self.width() * scale))
-        usual, loud = model.column_codes(track, axis.x0, axis.per_position * scale, width)
+        usual, loud = columns.column_codes(track, axis.x0, axis.per_position * scale, width)
         body = QRectF(rect.left(), rect.top() + TICKS + 1, rect.width(), rect.height() - TICKS - 1)
         drawing.draw_row(painter, body, table[usual])
         ticks = np.where(loud > Kind.MIX, loud, Kind.OUTSIDE)

@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 )
 
 from app import theme
+from app.models import columns
 from app.models import sequences as model
 from app.models.axis import Axis, nice_step
 from app.models.marks import Mark
@@ -80,11 +81,11 @@ class RunPainting(drawing.Drawing):
         scale = self.devicePixelRatioF()
         width = max(1, round(self.width() * scale))
         per = self.axis.per_position * scale
-        usual, loud = model.column_codes(track, self.axis.x0, per, width)
+        usual, loud = columns.column_codes(track, self.axis.x0, per, width)
         table = drawing.colour_table(self.only)
         row = table[usual]
         if per >= SEPARATORS_FROM * scale:
-            row[model.separator_columns(track, self.axis.x0, per, width)] = theme.rgb("base")
+            row[columns.separator_columns(track, self.axis.x0, per, width)] = theme.rgb("base")
         drawing.draw_row(painter, self.body, row)
         ticks = np.where(loud > Kind.MIX, loud, Kind.OUTSIDE)
         ticks = table[drawing.widened(ticks, max(2, round(2 * scale)))]

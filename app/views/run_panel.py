@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.client import Client
 from app.models import sequences as model
+from app.models import track_text
 from app.models.cells import cell_of
 from app.models.marks import spans_of
 from app.models.selection import Selection
@@ -212,7 +213,7 @@ class RunPanel(QWidget):
             self.legend.set_counts({})
             self.refused.hide()
             return
-        self.summary.setText(model.summary(track))
+        self.summary.setText(track_text.summary(track))
         self.legend.set_counts({kind: track.count(kind) for kind in SEGMENT_KINDS})
         self.refused.say(track.refused)
         self._show_selection_here(self.hub.selection, reveal=False)

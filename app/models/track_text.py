@@ -1,0 +1,55 @@
+"""A run in words: one line over the map, a table of its segments, and text for Copy. No Qt."""
+
+from __future__ import annotations
+
+from app.models.sequences import WORD_OF, Kind, Track, visible_segments
+
+
+def summary(track: Track) -> str:
+    """One line over the map: counts of all that occurs."""
+    n_holes = track.count(Kind.HOLE)
+    parts = [
+        plural(track.n_live, "position"),
+        plural(track.n_groups, "group"),
+        f"tail {track.count(Kind.TAIL):,}",
+    ]
+    for kind, word in ((Kind.HOLE, "holes"), (Kind.EVICTED, "evicted"), (Kind.PADDING, "padding")):
+        n = n_holes if kind is Kind.HOLE else track.count(kind)
+        if n:
+            parts.append(f"{word} {n:,}")
+    return " · ".join(parts)
+
+
+def plural(n: int, word: str) -> str:
+    """`1 group`, `2 groups`, `1,290 positions`."""
+    return f"{n:,} {word}" + ("" if n == 1 else "s")
+
+
+def spans(track: Track) -> list[tuple[int, int, str, str]]:
+    """(first, last, kind in words, groups) of every segment: the map as a table."""
+    rows: list[tuple[int, int, str, str]] = []
+    for start, stop, kind in visible_segments(track, track.lo, track.hi, len(track.kinds)):
+        groups, word = "", WORD_OF[kind]
+        if kind is Kind.OUTSIDE:
+            word = "asked for and refused"
+        if kind is Kind.GROUP_A:
+            first = (start - track.anchor) // track.group_size
+            last = (stop - 1 - track.anchor) // track.group_size
+            groups = f"g{first:,}" if first == last else f"g{first:,} to g{last:,}"
+        rows.append((start, stop - 1, word, groups))
+    return rows
+
+
+def as_text(track: Track, start: int | None = None, stop: int | None = None) -> str:
+    """The map (or the part of it in [start, stop)) as lines of text, for Copy."""
+    lines = [f"{track.label}: {summary(track)}"]
+    low, high = (track.lo if start is None else start), (track.hi if stop is None else stop)
+    for first, last, word, groups in spans(track):
+        first, last = max(first, low), min(last, high - 1)
+        if first > last:
+            continue
+        where = f"position {first}" if first == last else f"positions {first} to {last}"
+        lines.append(f"{where}: {word}" + (f" {groups}" if groups and start is None else ""))
+    if track.refused:
+        lines.append(f"refused: {track.refused}")
+    return "\n".join(lines)
