@@ -11,8 +11,6 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from engine.bank import Bank
 from engine.derive import tokens_for
 from engine.engine import Engine, append
@@ -20,9 +18,6 @@ from engine.errors import InvariantBroken
 from engine.lineage import Lineage
 from engine.ops import EvictFront, Op, Shift
 from engine.owner import Key, Look
-from engine.owners.fixed import FixedOwner
-from engine.owners.groups import GroupOwner
-from engine.owners.positional import PositionalOwner
 from engine.progress import Progress
 from engine.run import Run
 from engine.snapshot import CheckResult
@@ -124,40 +119,11 @@ def first_difference(bank: Bank, look: Look, fresh: Bank) -> Difference | None:
     if look.n_live and run != fresh.history.value.of(0).run:
         return Difference("history", look.key, -1, run.start)
     for owner in bank.owners.values():
-        twin: Any = fresh.owners[owner.name]
-        if isinstance(owner, PositionalOwner):
-            found = _rows_differ(owner, twin, look, other, run.start)
-        elif isinstance(owner, FixedOwner):
-            found = _values_differ(owner, twin, look)
-        else:
-            found = None
+        found = owner.compare(fresh.owners[owner.name], look, other)
         if found is not None:
-            return found
-    return None
-
-
-def _rows_differ(
-    owner: PositionalOwner, twin: PositionalOwner, look: Look, other: Look, start: int
-) -> Difference | None:
-    lo, hi, _ = owner.units(look)
-    for p in owner.places:
-        ours = owner.bits(p.place, look, lo, hi)
-        theirs = twin.bits(p.place, other, lo, hi)
-        rows = np.flatnonzero((ours != theirs).any(axis=tuple(range(1, ours.ndim))))
-        if rows.size:
-            unit = look.group_size if isinstance(owner, GroupOwner) else 1
-            return Difference(owner.name, look.key, p.layer, start + int(rows[0]) * unit)
-    return None
-
-
-def _values_differ(owner: FixedOwner, twin: FixedOwner, look: Look) -> Difference | None:
-    for layer in owner.layers():
-        ours, theirs = owner.bits(look.key, layer), twin.bits(0, layer)
-        if ours is None or theirs is None:
-            if ours is not theirs:
-                return Difference(owner.name, look.key, layer, None)
-        elif not np.array_equal(ours, theirs):
-            return Difference(owner.name, look.key, layer, None)
+            layer, index = found
+            position = None if index is None else run.start + index
+            return Difference(owner.name, look.key, layer, position)
     return None
 
 

@@ -97,6 +97,10 @@ Reach = tuple[int | None, int | None, int]
 """(first, last, count), both None when a part is absent."""
 
 
+Differs = tuple[int, int | None] | None
+"""(layer, live index of the first row or None for a whole value); None when nothing differs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """How far an owner's content of one key is: consumed tokens and the hash of their ids."""
@@ -166,6 +170,18 @@ class Owner(ABC):
         if not consumed or last < start:
             return None, None, 0
         return start, last, consumed - look.evicted
+
+    def named(self) -> tuple[tuple[int, str], ...]:
+        """(layer, part) of every array that a panel may read."""
+        return ()
+
+    def compare(self, twin: Any, look: Look, other: Look) -> Differs:
+        """Where the content of a key first differs from a twin's, bit by bit.
+
+        Args:
+            look, other: sizes of the key here and of its counterpart in the twin.
+        """
+        return None
 
     def describe(self) -> tuple[str, tuple[int, ...]]:
         """Dtype and row shape for the digest's header."""

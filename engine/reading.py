@@ -15,13 +15,8 @@ MAX_ROWS = 65536
 
 def arrays_of(bank: Bank) -> tuple[tuple[str, int, str], ...]:
     """(owner, layer, part) of everything that `read_array` can copy out."""
-    found: list[tuple[str, int, str]] = []
-    for owner in bank.owners.values():
-        if isinstance(owner, PositionalOwner):
-            found += [(owner.name, p.layer, p.part) for p in owner.places]
-        elif isinstance(owner, FixedOwner):
-            found += [(owner.name, layer, "") for layer in owner.places]
-    return tuple(found)
+    owners = bank.owners.values()
+    return tuple((owner.name, layer, part) for owner in owners for layer, part in owner.named())
 
 
 def read_array(engine: Engine, wanted: ReadArray) -> ArraySlice:

@@ -14,7 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.digest import Part, block_hash, canonical
-from engine.owner import Changes, Key, Look, Looks, Owner, OwnerSpec, Reach, dtype_name, to_numpy
+from engine.owner import (
+    Changes,
+    Differs,
+    Key,
+    Look,
+    Looks,
+    Owner,
+    OwnerSpec,
+    Reach,
+    dtype_name,
+    to_numpy,
+)
 from engine.owners.layout import Layout, PartLayout
 
 Values = dict[int, mx.array]
@@ -117,6 +128,18 @@ class FixedOwner(Owner):
             return "none", ()
         first = next(iter(self.places.values()))
         return dtype_name(first.dtype), first.shape
+
+    def named(self) -> tuple[tuple[int, str], ...]:
+        return tuple((layer, "") for layer in self.places)
+
+    def compare(self, twin: FixedOwner, look: Look, other: Look) -> Differs:
+        for layer in self.layers():
+            ours, theirs = self.bits(look.key, layer), twin.bits(other.key, layer)
+            if (ours is None) != (theirs is None):
+                return layer, None
+            if ours is not None and not np.array_equal(ours, theirs):  # type: ignore[arg-type]
+                return layer, None
+        return None
 
     def bits(self, key: Key, layer: int) -> npt.NDArray[Any] | None:
         """Host copy of a value as it is (narrow floats as their bits)."""

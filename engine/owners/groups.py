@@ -22,6 +22,9 @@ class GroupOwner(PositionalOwner):
     def units(self, look: Look) -> tuple[int, int, int]:
         return 0, look.n_groups, max(1, BLOCK_TOKENS // look.group_size)
 
+    def positions_of_unit(self, look: Look) -> int:
+        return look.group_size
+
     def reach(self, look: Look, start: int, consumed: int) -> Reach:
         """Numbers of the first and last complete group."""
         n = look.n_groups

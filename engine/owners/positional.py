@@ -17,7 +17,17 @@ import numpy.typing as npt
 
 from engine.cells import Extents, cut
 from engine.digest import BLOCK_TOKENS, BlockHashes, Part, block_hash, canonical, hash_blocks
-from engine.owner import Changes, Key, Look, Looks, Owner, OwnerSpec, dtype_name, to_numpy
+from engine.owner import (
+    Changes,
+    Differs,
+    Key,
+    Look,
+    Looks,
+    Owner,
+    OwnerSpec,
+    dtype_name,
+    to_numpy,
+)
 from engine.owners.layout import Layout, PartLayout
 
 GROW_CELLS: Final = 256
@@ -210,6 +220,23 @@ class PositionalOwner(Owner):
                 mx.eval(rows)
                 found.append((self._label(look, p), hash_blocks(lo, size, to_numpy(rows))))
         return found
+
+    def positions_of_unit(self, look: Look) -> int:
+        """Positions that one row stands for."""
+        return 1
+
+    def named(self) -> tuple[Place, ...]:
+        return tuple(p.place for p in self.places)
+
+    def compare(self, twin: PositionalOwner, look: Look, other: Look) -> Differs:
+        lo, hi, _ = self.units(look)
+        for p in self.places:
+            ours = self.bits(p.place, look, lo, hi)
+            theirs = twin.bits(p.place, other, lo, hi)
+            rows = np.flatnonzero((ours != theirs).any(axis=tuple(range(1, ours.ndim))))
+            if rows.size:
+                return p.layer, int(rows[0]) * self.positions_of_unit(look)
+        return None
 
     def host(self, place: Place, look: Look, start: int, stop: int) -> npt.NDArray[Any]:
         """Host copy of units [start, stop), float32 for narrow floats (for a panel)."""
