@@ -36,6 +36,9 @@ REAL = "tests/engine/test_real_failures.py::"
 MATRIX = "tests/engine/test_failure_matrix.py::"
 FLIP = "tests/engine/test_flip.py::"
 FILES = "tests/engine/test_session_file.py::"
+DAMAGE = "tests/engine/test_session_file_damage.py::"
+FAST = "tests/engine/test_fast_values.py::"
+BYTES = "tests/engine/test_admission.py::"
 LINES = "tests/engine/test_lineage.py::"
 LIVES = "tests/engine/test_lives.py::"
 EXACT = "tests/engine/test_exactness.py::"
@@ -186,6 +189,41 @@ MUTANTS = (
         f"{REAL}test_a_bad_weight_names_stage_and_owner",
     ),
     planted(
+        "fast mode sums the logits only",
+        "work.py",
+        "        probed = stage.probed if self.txn.fast else stage.floats\n",
+        '        probed = stage.probed if not self.txn.fast or stage.name == "head" else ()\n',
+        f"{FAST}test_a_bad_value_is_named_with_its_stage",
+    ),
+    planted(
+        "a sigmoid swallows an infinite gate",
+        "graph/__init__.py",
+        '            poison=p + "q",\n            probed=projected,\n',
+        '            poison=p + "q",\n            probed=(projected[0], *projected[2:]),\n',
+        f"{FAST}test_a_bad_value_is_named_with_its_stage",
+    ),
+    planted(
+        "only the largest piece of one evaluation is admitted",
+        "admission.py",
+        "        if piece.fence or not at_once:\n",
+        "        if True:\n",
+        f"{BYTES}test_the_estimate_covers_a_chunk_of_many_pieces",
+    ),
+    planted(
+        "checkpoints are not admitted",
+        "admission.py",
+        "    return sum(min(n, kept) for n in new.values()) * each\n",
+        "    return 0 * sum(min(n, kept) for n in new.values()) * each\n",
+        f"{BYTES}test_checkpoints_are_admitted",
+    ),
+    planted(
+        "the first wrong group is counted from the stretch, not from the run",
+        "judging.py",
+        'f"group {check.first_group + part}"',
+        'f"group {part}"',
+        f"{REAL}test_the_kernel_finds_a_hole_before_sparse_planning",
+    ),
+    planted(
         "status words are not read in fast mode",
         "work.py",
         "        for name, check in checks:\n",
@@ -236,7 +274,7 @@ MUTANTS = (
         "session_file.py",
         '            if self.about["digests"].get(name) != digest:',
         "            if not digest:",
-        f"{FILES}test_a_tensor_whose_numbers_were_changed",
+        f"{DAMAGE}test_a_tensor_whose_numbers_were_changed",
     ),
     planted(
         "a saved session is written in place",

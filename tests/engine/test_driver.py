@@ -4,82 +4,28 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from engine import commands as c
 from engine.capture import Capture
-from engine.driver import _HANDLERS, Driver
+from engine.driver import _HANDLERS
 from engine.engine import append
 from engine.events import (
-    FaultsChanged,
-    FeedChanged,
     LimitsKnown,
     SessionOpened,
-    StagesChanged,
     Trial,
     Trouble,
 )
 from engine.ops import EvictFront, Fail, Fork, Reset, Rewind, Save
-from engine.progress import CancelToken, Progress
+from engine.progress import Progress
 from engine.snapshot import ArraySlice, CheckResult, Record, Snapshot
 from engine.terms import FailKind, TxnStage
 from tests.helpers import golden
-from tests.helpers.engines import good, prompt, session
-
-T = TypeVar("T")
-TINY = "qwen4exp-tiny"
-
-
-class Desk:
-    """A driver, and everything that it said."""
-
-    def __init__(self, folder: str | None = TINY, **settings: Any) -> None:
-        self.said: list[Any] = []
-        self.tickets: list[int] = []
-        self.cancel = CancelToken()
-        self.driver = Driver(self.hear, self.cancel)
-        if folder is not None or settings:
-            self.do(c.OpenModel(folder, "cpu", **settings))
-
-    def hear(self, ticket: int, body: Any) -> None:
-        self.tickets.append(ticket)
-        self.said.append(body)
-
-    def do(self, command: c.Command, turns: int | None = None) -> list[Any]:
-        """One command and all the turns that it asks for; what was said meanwhile."""
-        start = len(self.said)
-        self.driver.handle(command, 7)
-        n = 0
-        while self.driver.has_work and (turns is None or n < turns):
-            self.driver.turn()
-            n += 1
-            assert n < 20_000
-        return self.said[start:]
-
-    def one(self, command: c.Command, kind: type[T]) -> T:
-        """The only event of a kind that a command gave."""
-        found = [body for body in self.do(command) if isinstance(body, kind)]
-        assert len(found) == 1, found
-        return found[0]
-
-    def trouble(self, command: c.Command) -> str:
-        """The sentence of a command that could not be carried out; the session is as before."""
-        engine = self.driver.engine
-        before = None if engine is None else engine.digests()
-        sentence = self.one(command, Trouble).sentence
-        assert sentence
-        assert "\n" not in sentence
-        assert before is None or self.driver.engine is None or engine.digests() == before  # type: ignore[union-attr]
-        return sentence
-
-    def last(self, kind: type[T]) -> T:
-        return next(body for body in reversed(self.said) if isinstance(body, kind))
-
-    def records(self) -> list[Record]:
-        return [body for body in self.said if isinstance(body, Record)]
+from tests.helpers.desk import TINY, Desk
+from tests.helpers.engines import prompt
 
 
 def test_every_command_has_a_handler() -> None:
@@ -144,214 +90,6 @@ def test_a_session_that_cannot_be_opened_leaves_the_present_one(
     engine = desk.driver.engine
     assert part in desk.trouble(command)
     assert desk.driver.engine is engine
-    assert desk.one(c.Do(append(0, 2, [3])), Record).outcome == "ok"
-
-
-# running
-
-
-def test_running_publishes_a_chunk_after_the_other() -> None:
-    desk = Desk()
-    tokens = tuple(prompt(TINY, 21))
-    assert desk.one(c.Feed(0, tokens), FeedChanged).queued == ((0, 21),)
-    desk.do(c.SetChunk(8))
-    said = desk.do(c.Run())
-    spans = [r.positions_written for r in said if isinstance(r, Record)]
-    assert spans == [(0, 8), (8, 16), (16, 21)]
-    assert desk.last(FeedChanged).queued == ()
-    assert not desk.last(FeedChanged).running
-    expected = session(TINY)
-    good(expected, append(0, 0, list(tokens)))
-    assert desk.driver.engine.digests() == expected.digests()  # type: ignore[union-attr]
-
-
-def test_sequences_take_turns() -> None:
-    desk = Desk(mode="fast")
-    desk.do(c.Feed(0, (1, 2, 3, 4, 5)))
-    desk.do(c.Feed(3, (6, 7, 8), start=100))
-    desk.do(c.SetChunk(2))
-    said = [r for r in desk.do(c.Run()) if isinstance(r, Record)]
-    assert [(r.seq, r.positions_written) for r in said] == [
-        (0, (0, 2)),
-        (3, (100, 102)),
-        (0, (2, 4)),
-        (3, (102, 103)),
-        (0, (4, 5)),
-    ]
-
-
-def test_running_to_a_position_stops_there() -> None:
-    desk = Desk(mode="fast")
-    desk.do(c.Feed(0, tuple(range(20))))
-    desk.do(c.SetChunk(8))
-    desk.do(c.Run(to_position=11))
-    view = desk.last(Snapshot).sequences[0]
-    assert (view.start, view.stop) == (0, 11)
-    assert desk.last(FeedChanged).queued == ((0, 9),)
-    assert not desk.last(FeedChanged).running
-    desk.do(c.Run())
-    assert desk.last(Snapshot).sequences[0].stop == 20
-
-
-def test_a_pause_ends_after_the_chunk_in_flight() -> None:
-    desk = Desk()
-    desk.do(c.Feed(0, tuple(range(20))))
-    desk.do(c.SetChunk(4))
-    desk.do(c.Run(), turns=3)
-    assert desk.driver.engine.open is not None  # type: ignore[union-attr]
-    desk.do(c.Pause())
-    assert desk.driver.engine.open is None  # type: ignore[union-attr]
-    assert desk.last(Snapshot).sequences[0].stop == 4
-    assert desk.last(FeedChanged).queued == ((0, 16),)
-    desk.do(c.Pause())
-    assert not desk.driver.has_work
-
-
-def test_stages_are_stepped_one_by_one() -> None:
-    desk = Desk()
-    desk.do(c.Feed(0, (1, 2, 3)))
-    n = 0
-    while not desk.records():
-        desk.do(c.StepStage())
-        n += 1
-        if not desk.records():
-            views = desk.last(StagesChanged).stages
-            assert [v.state for v in views] == ["done"] * n + ["pending"] * (len(views) - n)
-            snapshot = desk.last(Snapshot)
-            assert snapshot.open is not None
-            assert snapshot.open.next_stage == views[n].name
-            assert snapshot.sequences == ()
-    assert n == len(views)
-    assert desk.records()[0].outcome == "ok"
-    assert desk.last(Snapshot).open is None
-
-
-def test_while_a_transaction_is_open_others_are_busy() -> None:
-    desk = Desk()
-    desk.do(c.Do(append(0, 0, [1, 2])))
-    desk.do(c.Feed(0, (3, 4)))
-    desk.do(c.StepStage())
-    record = desk.one(c.Do(append(1, 0, [1])), Record)
-    assert record.result == "rejected: busy"
-    assert "open" in desk.trouble(c.Undo())
-    desk.trouble(c.LoadSession("none.safetensors"))
-    assert desk.one(c.Discard(), Record).outcome == "cancelled"
-    assert desk.last(FeedChanged).queued == ((0, 2),)
-    assert desk.last(Snapshot).sequences[0].stop == 2
-    assert "no transaction" in desk.trouble(c.Discard())
-    assert "no transaction" in desk.trouble(c.Finish())
-    desk.do(c.StepStage())
-    assert desk.one(c.Finish(), Record).outcome == "ok"
-    assert desk.last(FeedChanged).queued == ()
-
-
-def test_chunks_and_tokens_are_stepped() -> None:
-    desk = Desk()
-    desk.do(c.Feed(0, tuple(range(12))))
-    desk.do(c.SetChunk(5))
-    assert desk.one(c.StepChunk(), Record).n_tokens == 5
-    assert desk.one(c.StepToken(), Record).n_tokens == 1
-    desk.do(c.StepStage())
-    assert desk.one(c.StepChunk(), Record).n_tokens == 5
-    assert desk.one(c.StepChunk(), Record).n_tokens == 1
-    for command in (c.StepChunk(), c.StepToken(), c.StepStage(), c.Run()):
-        assert "no tokens are queued" in desk.trouble(command)
-
-
-def test_tokens_that_are_wrong_stay_queued_and_stop_the_run() -> None:
-    desk = Desk(mode="fast")
-    desk.do(c.Feed(0, (1, 2, 999)))
-    desk.do(c.SetChunk(2))
-    said = desk.do(c.Run())
-    assert [r.result for r in said if isinstance(r, Record)] == ["ok", "rejected: token"]
-    assert desk.last(FeedChanged).queued == ((0, 1),)
-    assert not desk.last(FeedChanged).running
-    desk.do(c.ClearFeed(0))
-    assert desk.last(FeedChanged).queued == ()
-
-
-def test_a_cancel_ends_the_chunk_and_the_run() -> None:
-    desk = Desk()
-    desk.do(c.Feed(0, tuple(range(20))))
-    desk.do(c.Run(), turns=5)
-    desk.cancel.set()
-    desk.do(c.ClearFaults())
-    assert desk.records()[-1].outcome == "cancelled"
-    assert desk.last(Snapshot).sequences == ()
-    assert not desk.driver.has_work
-    desk.do(c.Run())
-    assert desk.last(Snapshot).sequences[0].stop == 20
-
-
-# faults
-
-
-@pytest.mark.parametrize("mode", ["inspect", "fast"])
-def test_the_third_chunk_meets_a_value_that_is_not_finite(mode: str) -> None:
-    """First light: two chunks succeed, the third fails at a choice of groups, the next is good."""
-    tokens = prompt(TINY, 40)
-    desk = Desk(mode=mode)
-    desk.do(c.SetChunk(8))
-    armed = desk.one(c.ArmFault("layer.3.qsa.select", "nonfinite", 1, 2), FaultsChanged)
-    assert armed.faults == (("layer.3.qsa.select", "nonfinite", 1, 2),)
-    desk.do(c.Feed(0, tuple(tokens)))
-    said = [r for r in desk.do(c.Run()) if isinstance(r, Record)]
-    assert [r.outcome for r in said] == ["ok", "ok", "failed"]
-    bad = said[-1]
-    assert (bad.stage, bad.kind) == ("layer.3.qsa.select", "nonfinite")
-    assert bad.bad_value.startswith("NaN in")
-    assert "sequence 0" in bad.bad_value
-    assert bad.digests_before == bad.digests_after == said[1].digests_after
-    assert [v.name for v in bad.stages if v.state == "failed"] == ["layer.3.qsa.select"]
-    view = desk.last(Snapshot).sequences[0]
-    assert (view.start, view.stop) == (0, 16)
-    assert desk.last(FeedChanged).queued == ((0, 24),)
-    assert desk.last(FaultsChanged).faults == ()
-    said = [r for r in desk.do(c.Run()) if isinstance(r, Record)]
-    assert [r.outcome for r in said] == ["ok"] * 3
-    whole = session(TINY)
-    good(whole, append(0, 0, tokens))
-    assert desk.driver.engine.digests() == whole.digests()  # type: ignore[union-attr]
-    result = [r for r in desk.do(c.RunCheck("same-as-fresh")) if isinstance(r, CheckResult)]
-    assert result[-1].ok
-
-
-def test_faults_are_armed_told_and_cleared() -> None:
-    desk = Desk()
-    desk.do(c.ArmFault("head", "oom", 0))
-    desk.do(c.ArmFault("embed", "cancel", 2, 1))
-    assert desk.last(FaultsChanged).faults == (("head", "oom", 0, 0), ("embed", "cancel", 2, 1))
-    desk.do(c.ClearFaults("head"))
-    assert desk.last(FaultsChanged).faults == (("embed", "cancel", 2, 1),)
-    desk.do(c.ClearFaults())
-    assert desk.last(FaultsChanged).faults == ()
-    for bad in (
-        c.ArmFault("no.such.stage", "oom"),
-        c.ArmFault("head", "boredom"),
-        c.ArmFault("head", "oom", -1),
-        c.ArmFault("head", "oom", 1, -1),
-    ):
-        desk.trouble(bad)
-    assert desk.last(FaultsChanged).faults == ()
-
-
-def test_a_fault_that_is_armed_while_a_transaction_is_open_waits_for_the_next() -> None:
-    desk = Desk()
-    desk.do(c.Feed(0, (1, 2)))
-    desk.do(c.StepStage())
-    desk.do(c.ArmFault("head", "structural"))
-    assert desk.one(c.Finish(), Record).outcome == "ok"
-    assert desk.one(c.Do(append(0, 2, [1])), Record).outcome == "failed"
-
-
-@pytest.mark.parametrize("kind", list(FailKind))
-def test_a_fail_op_is_an_op_like_others(kind: FailKind) -> None:
-    desk = Desk(mode="fast")
-    desk.do(c.Do(append(0, 0, [1, 2])))
-    record = desk.one(c.Do(Fail("verify", kind, append(0, 2, [3]))), Record)
-    assert record.result == f"rejected: {kind}"
-    assert "verify" in record.sentence
-    assert "no such stage" in desk.trouble(c.Do(Fail("load", kind, append(0, 2, [3]))))
     assert desk.one(c.Do(append(0, 2, [3])), Record).outcome == "ok"
 
 
