@@ -21,6 +21,7 @@ import xxhash
 
 from engine import look as looking
 from engine.bank import Bank, Checkpoint
+from engine.digest import block_hash, canonical
 from engine.errors import InvariantBroken, Malformed, Rejected, Unreadable
 from engine.history import History
 from engine.lineage import Event, Lineage, TokenLog
@@ -69,7 +70,7 @@ def save_session(engine: Engine, path: str | os.PathLike[str]) -> None:
     for number, key in enumerate(bank.looks()):
         keys.append(_describe(bank, key))
         tensors.update((f"{number}.{name}", array) for name, array in _tensors(bank, key))
-    about = {
+    about: dict[str, Any] = {
         "format": FORMAT,
         "model": engine.name,
         "fingerprint": fingerprint(engine.model),
@@ -81,7 +82,13 @@ def save_session(engine: Engine, path: str | os.PathLike[str]) -> None:
     }
     if not tensors:
         tensors["nothing"] = mx.zeros((1,), mx.int32)
+    about["hashes"] = {name: tensor_hash(array) for name, array in tensors.items()}
     _write_atomically(Path(path), tensors, json.dumps(about, sort_keys=True))
+
+
+def tensor_hash(array: mx.array) -> str:
+    """32 hex digits of a tensor's little-endian bytes: what a check without a model compares."""
+    return block_hash(canonical(to_numpy(array))).hex()
 
 
 def _describe(bank: Bank, key: Key) -> dict[str, Any]:

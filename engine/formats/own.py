@@ -11,9 +11,11 @@ import sqlite3
 from typing import Any
 
 import numpy as np
+import xxhash
 
 from engine.capture import Capture
 from engine.capture_rows import SQLITE_MAGIC
+from engine.digest import HASH_BYTES
 from engine.errors import Unreadable
 from engine.formats.opened import CellMap, Opened, no_cells, no_norms
 from engine.formats.options import Options
@@ -29,7 +31,7 @@ from engine.formats.report import (
     sentence,
     span_text,
 )
-from engine.formats.rows import any_bad
+from engine.formats.rows import SLICE_BYTES, any_bad
 from engine.formats.safetensors import Archive, Tensor, integers
 from engine.formats.source import Source
 from engine.snapshot import SequenceView, Snapshot
@@ -153,6 +155,7 @@ def read_saved_session(source: Source, archive: Archive, options: Options) -> Op
         sequence = reader.sequence(size, about.get("group_size", GROUP_SIZE))
         if sequence is not None:
             sequences.append(sequence)
+    findings += hash_findings(source, archive, about)
     found = ordered(findings)
     report = Report(
         file=str(source.path),
@@ -160,12 +163,56 @@ def read_saved_session(source: Source, archive: Archive, options: Options) -> Op
         findings=found,
         reason=sentence(found) or sound_reason(tuple(sequences)),
         sequences=tuple(sequences),
-        facts=(("model", about.get("model")), ("remarks", [DIGESTS])),
+        facts=(("model", about.get("model")), ("remarks", [HASHES if "hashes" in about else OLD])),
     )
     return Opened(report, source)
 
 
-DIGESTS = "digests are compared when the session is loaded, not here"
+HASHES = "every tensor was compared with the hash it was saved with; loading recomputes all digests"
+OLD = (
+    "an older file without hashes of its tensors: digests are compared when it is loaded, not here"
+)
+
+
+def hash_findings(source: Source, archive: Archive, about: dict[str, Any]) -> list[Finding]:
+    """Tensors that are missing, were added, or whose bytes are not those that were saved."""
+    hashes = about.get("hashes", {})
+    if not isinstance(hashes, dict):
+        return [Finding(Code.INCONSISTENT, "the metadata hold no list of hashes", offset=8)]
+    found: list[Finding] = []
+    for name in sorted({*hashes, *archive.tensors} if hashes else ()):
+        tensor = archive.tensors.get(name)
+        if tensor is None:
+            code, words = Code.MISSING, "that was saved is not there"
+        elif name not in hashes:
+            code, words = Code.INCONSISTENT, "is not one that was saved"
+        elif hash_of(source, tensor) != hashes[name]:
+            code, words = Code.INCONSISTENT, "does not hold the bytes that were saved"
+        else:
+            continue
+        number, _, part = name.partition(".")
+        key = key_of(about["keys"], number)
+        where = tensor.offset if tensor is not None else None
+        whose = f"sequence {key}: " if key is not None else ""
+        found.append(Finding(code, f"{whose}tensor {name} {words}", key, part, None, where))
+    return found
+
+
+def key_of(keys: list[dict[str, Any]], number: str) -> int | str | None:
+    """The sequence or slot of a number in the names of tensors."""
+    if not number.isascii() or not number.isdigit() or len(number) > 9 or int(number) >= len(keys):
+        return None
+    key = keys[int(number)].get("key")
+    return key if isinstance(key, (int, str)) else None
+
+
+def hash_of(source: Source, tensor: Tensor) -> str:
+    """xxh3-128 of a tensor's bytes, read in slices."""
+    hasher = xxhash.xxh3_128()
+    for start in range(0, tensor.n_bytes, SLICE_BYTES):
+        n = min(SLICE_BYTES, tensor.n_bytes - start)
+        hasher.update(source.bytes(tensor.offset + start, n))
+    return hasher.intdigest().to_bytes(HASH_BYTES, "little").hex()
 
 
 def about_of(text: str) -> dict[str, Any] | None:

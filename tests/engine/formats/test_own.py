@@ -14,8 +14,9 @@ from app.__main__ import main
 from engine import open_engine, save_session
 from engine.formats import Opened, Options, open_file, read_source
 from engine.formats.source import Source
-from engine.ops import Append
+from engine.ops import Append, Save
 from tests.helpers.prompt_files import archive
+from tests.helpers.session_files import File
 
 
 def codes(opened: Opened) -> list[str]:
@@ -73,6 +74,77 @@ def test_a_saved_session_of_the_model(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-40])
     with open_file(path) as opened:
         assert codes(opened) == ["truncated"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A saved session with two sequences, a slot and a checkpoint."""
+    engine = open_engine("qwen4exp-tiny", backend="cpu", mode="fast")
+    for op in (
+        Append(0, range(5, 71), tuple(range(66))),
+        Save(0, "kept"),
+        Append(4, range(3), (7, 8, 9)),
+    ):
+        assert engine.apply(op).outcome == "ok"
+    path = tmp_path_factory.mktemp("saved") / "s.safetensors"
+    save_session(engine, path)
+    return path.read_bytes()
+
+
+def findings(file: File) -> list[tuple[str, str]]:
+    data = file.data()
+    report = read_source(Source(Path("made"), data, len(data)), Options()).report
+    return [(found.code.value, found.words) for found in report.findings]
+
+
+def test_every_tensor_that_is_lost_is_named(saved: bytes) -> None:
+    names = sorted(File(saved).tensors)
+    assert len(names) > 60
+    for name in names:
+        file = File(saved)
+        assert findings(file) == []
+        del file.tensors[name]
+        found = findings(file)
+        assert ("missing", name) in [(c, n) for c, w in found for n in w.split() if n == name]
+
+
+def test_every_tensor_whose_bytes_were_changed_is_named(saved: bytes) -> None:
+    rng = random.Random(3)
+    full = [name for name, (_, _, data) in sorted(File(saved).tensors.items()) if data]
+    assert len(full) > 60
+    for name in full:
+        file = File(saved)
+        dtype, shape, data = file.tensors[name]
+        at = rng.randrange(len(data))
+        changed = data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
+        file.tensors[name] = (dtype, shape, changed)
+        assert any(f"tensor {name} does not hold" in words for _, words in findings(file)), name
+
+
+def test_a_tensor_that_was_not_saved_is_named(saved: bytes) -> None:
+    file = File(saved)
+    file.tensors["0.more"] = ("I32", [1], bytes(4))
+    assert findings(file) == [
+        ("inconsistent", "sequence 0: tensor 0.more is not one that was saved")
+    ]
+
+
+@pytest.mark.parametrize("hashes", [3, [], {"0.tokens": 3}, {"x": "y"}, {"999.a": "", "²": None}])
+def test_hashes_that_are_no_hashes_are_findings(saved: bytes, hashes: Any) -> None:
+    file = File(saved)
+    file.about = {**file.about, "hashes": hashes}
+    assert "inconsistent" in [code for code, _ in findings(file)]
+
+
+def test_a_file_without_hashes_says_so(saved: bytes) -> None:
+    file = File(saved)
+    about = dict(file.about)
+    del about["hashes"]
+    file.about = about
+    data = file.data()
+    report = read_source(Source(Path("made"), data, len(data)), Options()).report
+    assert report.findings == ()
+    assert "older file without hashes" in str(dict(report.facts)["remarks"])
 
 
 def session(changes: dict[str, Any], **entry: Any) -> Opened:
