@@ -7,6 +7,7 @@ the configuration before anything is allocated. Weights belong to the thread tha
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 import mlx.core as mx
 import numpy as np
@@ -51,14 +52,51 @@ def load_model(
             raise ValueError(f"dtype: expected {', '.join(DTYPES)}, given {dtype}")
         dtype = DTYPES[dtype]
     config = read_config(folder)
-    return _Loader(config, TensorFolder(folder), dtype, backend or backend_for()).model()
+    return build_model(config, TensorFolder(folder), dtype, backend or backend_for())
+
+
+class Tensors(Protocol):
+    """Where weights come from; `TensorFolder` is the one of files."""
+
+    folder: str
+
+    def has(self, name: str) -> bool:
+        """Is there a tensor of this name?"""
+
+    def path(self, name: str) -> str:
+        """Where a tensor stands, for a sentence."""
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The stored shape. Raises: Malformed when there is none."""
+
+    def floats(self, name: str, shape: tuple[int, ...]) -> mx.array:
+        """A float tensor of this shape, not evaluated. Raises: Malformed."""
+
+    def integers(self, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+        """Integers of this shape. Raises: Malformed."""
+
+    def evaluate(self, array: mx.array) -> None:
+        """Make what `array` needs. Raises: Unreadable."""
+
+    def close(self) -> None:
+        """Let go of what was not asked for."""
+
+
+def build_model(
+    config: Config, tensors: Tensors, dtype: mx.Dtype | None, backend: Backend
+) -> Model:
+    """The configured decoder from tensors by name, evaluated in the calling thread.
+
+    Raises: as `load_model`.
+    """
+    return _Loader(config, tensors, dtype, backend).model()
 
 
 class _Loader:
     """Weights of one folder by name, cast and laid out for the stages."""
 
     def __init__(
-        self, config: Config, tensors: TensorFolder, dtype: mx.Dtype | None, backend: Backend
+        self, config: Config, tensors: Tensors, dtype: mx.Dtype | None, backend: Backend
     ) -> None:
         self.config, self.tensors, self.backend = config, tensors, backend
         self.prefix = next(

@@ -12,11 +12,22 @@ import numpy as np
 
 from engine import Engine, append, open_engine
 from engine.inplace import InPlace, copy_everything, fill_at_random
+from engine.random_model import random_model
 
 SHORT, LONG = 1_024, 262_144
 CHUNK = 8
 ROUNDS = 25
 MODEL = "qwen4exp-tiny"
+WIDE = {
+    "hidden_size": 1024,
+    "hc_lowrank": 64,
+    "head_dim": 64,
+    "indexer_head_dim": 32,
+    "linear_key_head_dim": 64,
+    "linear_value_head_dim": 64,
+    "moe_intermediate_size": 256,
+    "shared_expert_intermediate_size": 256,
+}
 
 
 def _session(n: int) -> Engine:
@@ -95,23 +106,33 @@ def bench_throughput() -> Iterator[dict[str, Any]]:
     """Fast mode against the same graph in place, by the time of the process.
 
     Both sides compute every layer and all logits. The order changes from turn to turn, and the
-    ratio is the median over the turns, so a noisy neighbour hits both alike.
+    ratio is the median over the turns, so a noisy neighbour hits both alike. The wide model is the
+    tiny one with `WIDE` entries and random weights: its graph is arithmetic. Chunks have a goal
+    from the size at which a user who wants throughput would feed them.
     """
+    tiny = open_engine(MODEL, backend="cpu").model
+    assert tiny is not None
     for chunk, rounds in ((1, 102), (64, 42), (256, 22)):
-        ours, peer = _throughput(chunk, rounds)
-        ratio = median(b / a for a, b in zip(ours, peer, strict=True))
-        goal = 0.95 if chunk == 256 else None
-        name = f"transaction.throughput.chunk-{chunk}"
-        mine, theirs = median(ours), median(peer)
-        yield _result(name, ratio, "ratio", goal, "higher", mine, theirs, "in place")
+        yield _throughput(tiny, "", chunk, rounds, 0.95 if chunk == 256 else None)
+    wide = random_model("cpu", seed=3, **WIDE)
+    for chunk, rounds in ((1, 42), (64, 10)):
+        yield _throughput(wide, "wide.", chunk, rounds, 0.95 if chunk > 1 else None)
 
 
-def _throughput(chunk: int, rounds: int) -> tuple[list[float], list[float]]:
+def _throughput(
+    model: Any, kind: str, chunk: int, rounds: int, goal: float | None
+) -> dict[str, Any]:
+    ours, peer = _times(model, chunk, rounds)
+    ratio = median(b / a for a, b in zip(ours, peer, strict=True))
+    name = f"transaction.throughput.{kind}chunk-{chunk}"
+    return _result(name, ratio, "ratio", goal, "higher", median(ours), median(peer), "in place")
+
+
+def _times(model: Any, chunk: int, rounds: int) -> tuple[list[float], list[float]]:
     """Seconds of the process for each chunk, as a transaction and in place; without the first."""
     random = np.random.default_rng(2)
-    engine = open_engine(MODEL, backend="cpu", mode="fast", prove="failures")
-    assert engine.model is not None
-    plain = InPlace(engine.model)
+    engine = Engine(model, name=MODEL, mode="fast", prove="failures")
+    plain = InPlace(model)
     spent: dict[str, list[float]] = {"ours": [], "peer": []}
     for turn in range(rounds):
         tokens = random.integers(0, 256, chunk).tolist()
