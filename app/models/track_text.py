@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from app.models.sequences import WORD_OF, Kind, Track, visible_segments
 
 
@@ -10,7 +12,7 @@ def summary(track: Track) -> str:
     n_holes = track.count(Kind.HOLE)
     parts = [
         plural(track.n_live, "position"),
-        plural(track.n_groups, "group"),
+        group_words(track),
         f"tail {track.count(Kind.TAIL):,}",
     ]
     for kind, word in ((Kind.HOLE, "holes"), (Kind.EVICTED, "evicted"), (Kind.PADDING, "padding")):
@@ -18,6 +20,18 @@ def summary(track: Track) -> str:
         if n:
             parts.append(f"{word} {n:,}")
     return " · ".join(parts)
+
+
+def group_words(track: Track) -> str:
+    """`7 groups`, or `5 of 7 groups whole` where holes take something from the others."""
+    holes = track.kinds == Kind.HOLE
+    first = (track.bounds[:-1][holes] - track.anchor) // track.group_size
+    last = (track.bounds[1:][holes] - 1 - track.anchor) // track.group_size
+    inside = first < track.n_groups
+    first, last = first[inside], np.minimum(last[inside], track.n_groups - 1)
+    broken = int((last - first + 1).sum() - (first[1:] == last[:-1]).sum())
+    whole = plural(track.n_groups, "group")
+    return f"{track.n_groups - broken:,} of {whole} whole" if broken else whole
 
 
 def plural(n: int, word: str) -> str:

@@ -39,6 +39,15 @@ def test_a_track_partitions_padding_evicted_groups_and_tail() -> None:
     assert track.frontier == 141
 
 
+def test_groups_that_a_hole_takes_something_from_are_not_counted_as_whole() -> None:
+    track = model.track_of_ranges(0, [(0, 11), (15, 30)])
+    assert track_text.summary(track) == "26 positions · 5 of 7 groups whole · tail 2 · holes 4"
+    two_in_one_group = model.track_of_ranges(0, [(0, 5), (6, 7), (8, 12)])
+    assert "2 of 3 groups whole" in track_text.summary(two_in_one_group)
+    in_the_tail = model.track_of_ranges(0, [(0, 9), (10, 11)])
+    assert "2 groups · tail" in track_text.summary(in_the_tail)
+
+
 def test_refused_positions_show_their_hole_behind_the_frontier() -> None:
     refusal = Refusal(((142, 144), (145, 146)), "refused")
     track = model.track_of(values.sequence(0, 40, 142), None, refusal)
