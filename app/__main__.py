@@ -31,12 +31,15 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     """The command line; arguments of a subcommand are added only for `only` (None: for all)."""
     parser = argparse.ArgumentParser(
         prog="bankflip",
-        usage="bankflip [FILE...]\n       bankflip COMMAND ... (bankflip COMMAND --help says more)",
+        usage="bankflip [FILE...] [--theme NAME] [--fresh] [--log-level LEVEL]\n"
+        "       bankflip COMMAND ... (bankflip COMMAND --help says more)",
         formatter_class=lambda prog: CommandHelp(prog, max_help_position=24, width=96),
         description="Inspect the state of LLM inference: runs, groups, holes and two banks. "
         "Without a command the window opens, with files of any known kind in it.",
-        epilog="Exit status: 0 sound, 1 refused or unsound, 2 unreadable or wrong usage, "
-        "3 a bug of ours, 130 cancelled.",
+        epilog="Options of the window: --theme system, light, dark or contrast; --fresh: default "
+        "settings, and none are written; --log-level DEBUG, INFO, WARNING or ERROR. Exit status: "
+        "0 sound, 1 refused or unsound, 2 unreadable or wrong usage, 3 a bug of ours, 130 "
+        "cancelled.",
     )
     parser.add_argument("--version", action="version", version=f"bankflip {VERSION}")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")

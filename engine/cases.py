@@ -125,7 +125,7 @@ def _scenario(place: Place, value: dict[str, Json]) -> Scenario:
         place.wrong("a field is unknown", ", ".join(FIELDS), shown(unknown[0]))
     for field in ("ops", "capacity"):
         if field not in value:
-            place.wrong(f"the field {field} is missing", ", ".join(FIELDS))
+            place.wrong(f"the field {field} is missing", "at least ops and capacity")
     group_size = integer(place, "group_size", value.get("group_size", GROUP_SIZE), 1)
     ops = _ops(place, value["ops"])
     expect, final = _expect(place, value.get("expect"), len(ops))
@@ -185,7 +185,9 @@ def _expect(place: Place, value: Json, n_ops: int) -> Expected:
 def _result(place: Place, value: Json) -> str:
     word = value.removeprefix(REJECTED) if isinstance(value, str) else None
     if word is None or (value != OK and (word == value or word not in WORDS)):
-        place.wrong("a result is unknown", f'"{OK}" or "{REJECTED}REASON"', shown(value))
+        words = ", ".join(sorted(WORDS))
+        reasons = f'"{OK}" or "{REJECTED}REASON" with a reason of {words}'
+        place.wrong("a result is unknown", reasons, shown(value))
     return str(value)
 
 

@@ -24,7 +24,12 @@ DEFAULTS: Mapping[str, Any] = {"goal": None, "ours": None, "peer": None, "peer_n
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="run only these (default: all)")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="run only these, as --list names them (default: all)",
+    )
     parser.add_argument("--list", action="store_true", help="name the benchmarks and stop")
     parser.add_argument("--json", action="store_true", help="print JSON (schemas/bench.json)")
 

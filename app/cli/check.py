@@ -15,7 +15,17 @@ from engine.formats.report import Code
 HELP = "say whether saved cache state of an engine is whole"
 
 
+EPILOG = """FILE is one of these, found by its content:
+  llama.cpp     a saved sequence or context state, or a log of the server
+  mlx-lm        a prompt cache (.safetensors)
+  transformers  a cache that resources/exporters/transformers_cache.py wrote (.safetensors)
+  vLLM, SGLang  recorded cache events (JSON lines)
+  bankflip      a saved session or a capture"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
     parser.add_argument("files", metavar="FILE", nargs="+", help="a file, or a folder of files")
     parser.add_argument("--json", action="store_true", help="print a list, one object a file")
     add_reading_arguments(parser)

@@ -12,17 +12,27 @@ from typing import Any
 
 from app import about
 from app.cli.common import BACKENDS, UsageError, check_output, make_folder, one_line, whole_number
+from app.models.text import plural
 from app.play import Played, engine_for, play, to_result
 from app.resources import SCENARIOS
 from engine import cases
 from engine.capture import CaptureWriter
 from engine.errors import Unreadable
+from engine.opjson import FORMS
 from engine.snapshot import Record
 
 HELP = "execute scenarios and compare with what they expect"
 
 EPILOG = """A scenario is a JSON or TOML file, or the name of one that ships:
 {names}
+
+A file needs `ops` and `capacity` (positions that a sequence may hold). `model` is a folder or a
+built-in name; without it only the history is kept. `expect` has one result an op, "ok" or
+"rejected: REASON", and may end with {{"final": ...}}. The ops and their fields:
+{ops}
+
+start, stop, tokens, chunk and times may be absent. `fail` makes the op in `during` fail right
+after `stage`. A mistake in a file is answered with what would be right there.
 
 examples:
   bankflip run failed-stage
@@ -48,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         subsequent_indent="  ",
         break_on_hyphens=False,
     )
-    parser.epilog = EPILOG.format(names=names)
+    ops = "\n".join(f"  {name:<12} {', '.join(form.fields)}" for name, form in FORMS.items())
+    parser.epilog = EPILOG.format(names=names, ops=ops)
     parser.add_argument("scenarios", metavar="SCENARIO", nargs="+", help="a file or shipped name")
     parser.add_argument("--json", action="store_true", help="print a list, one object a scenario")
     parser.add_argument("--record", metavar="F", type=Path, help="write a capture of the session")
@@ -70,7 +81,9 @@ def add_session_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backend", choices=BACKENDS, default="auto", help="device of the model (auto)"
     )
-    parser.add_argument("--model", metavar="DIR", help="model folder or name, for the scenario's")
+    parser.add_argument(
+        "--model", metavar="DIR", help="model folder or name, instead of the scenario's"
+    )
 
 
 def load(name: str) -> cases.Scenario:
@@ -155,8 +168,8 @@ def lines(played: Played) -> list[str]:
         word = "done"
     if played.stopped:
         word += f", stopped after {len(played.records)} of {len(scenario.ops)} ops"
-    head = f"{scenario.case}: {word}; {len(played.records)} ops, {refused} refused"
-    found = [f"{head}, {played.flips} flips"]
+    head = f"{scenario.case}: {word}; {plural(len(played.records), 'op')}, {refused} refused"
+    found = [f"{head}, {plural(played.flips, 'flip')}"]
     found += [f"  op {r.number} {refusal_words(r)}" for r in played.records if r.outcome != "ok"]
     return found + [f"  {problem}" for problem in played.mismatches]
 

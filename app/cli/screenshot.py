@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.cli.common import UsageError, check_output, write_atomically
+from app.cli.run import shipped
+from app.views import PANELS
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -37,12 +39,21 @@ def size(text: str) -> tuple[int, int]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="what to open (default: tiny model)"
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="what to open: any file that the window opens, or the name of a scenario that ships "
+        "(default: tiny model)",
     )
     parser.add_argument("--out", required=True, metavar="F.png", help="picture to write")
-    parser.add_argument("--size", type=size, default=(1440, 900), metavar="WxH", help="pixels")
-    parser.add_argument("--theme", choices=("light", "dark", "contrast"), default="light")
-    parser.add_argument("--panel", metavar="ID", help="only this panel (`run`, `cells`, ...)")
+    parser.add_argument(
+        "--size", type=size, default=(1440, 900), metavar="WxH", help="pixels (1440x900)"
+    )
+    parser.add_argument(
+        "--theme", choices=("light", "dark", "contrast"), default="light", help="colours (light)"
+    )
+    ids = ", ".join(("run", *(panel.id for panel in PANELS)))
+    parser.add_argument("--panel", metavar="ID", help=f"only this panel: {ids}")
     parser.add_argument(
         "--scale", type=int, choices=(1, 2), default=1, help="device pixels a pixel"
     )
@@ -64,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
     from app.views.main_window import MainWindow
 
     if args.file is not None:
+        if not Path(args.file).exists():
+            args.file = str(shipped().get(args.file, args.file))
         verdict = kind_of(Path(args.file))
         if verdict.kind is None:
             raise EngineError(verdict.reason)

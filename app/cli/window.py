@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from app.main import Start, run_window
 
+NO_COMMAND = ", nor a command of that name (bankflip --help lists them)"
+
 
 def parser() -> argparse.ArgumentParser:
     """Arguments of the window."""
@@ -41,7 +43,8 @@ def main(arguments: Sequence[str]) -> int:
 
         unreadable = [v.reason for v in map(kind_of, map(Path, args.files)) if v.kind is None]
         if unreadable:
-            print(f"bankflip: {unreadable[0]}", file=sys.stderr)
+            hint = "" if Path(args.files[0]).exists() else NO_COMMAND
+            print(f"bankflip: {unreadable[0]}{hint}", file=sys.stderr)
             return 2
     return run_window(
         Start(tuple(args.files), fresh=args.fresh, log_level=args.log_level, theme=args.theme)

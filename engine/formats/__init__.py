@@ -53,6 +53,9 @@ class Reader:
 MAGICS = (b"qsgg", b"nsgg")
 """What a file may begin with that ends too soon for any reader."""
 
+KNOWN = "llama.cpp state or log, safetensors, recorded events, a capture"
+"""What `check` reads, for the sentence about a file that is nothing of it."""
+
 READERS: tuple[Reader, ...] = (
     # the first that knows the content reads it
     Reader("llama.cpp state", is_llama_state, read_llama_state),
@@ -90,7 +93,7 @@ def unknown_report(source: Source) -> Report:
         code, detail = Code.TRUNCATED, "truncated"
     else:
         head = source.bytes(0, 8).hex(" ")
-        words = f"at byte 0 expected the start of a known format, found {head}"
+        words = f"at byte 0 expected the start of a known format ({KNOWN}), found {head}"
         code, detail = Code.UNREADABLE, "magic"
     return Report(
         str(source.path), None, (Finding(code, words, offset=0),), reason=words, detail=detail

@@ -53,7 +53,7 @@ def test_a_file_that_is_not_there_is_status_two() -> None:
     code = "import sys; from app.cli.window import main; sys.exit(main(['/no/such/file']))"
     result = python(code)
     assert result.returncode == 2
-    assert "there is no such file" in result.stderr
+    assert "there is no such file, nor a command of that name" in result.stderr
 
 
 def test_twenty_thousand_calls_that_return_nothing_do_not_abort() -> None:

@@ -52,6 +52,13 @@ def test_a_panel_of_a_file_alone(tmp_path: Path) -> None:
     assert share(table, "light", "group_a") > 0.1
 
 
+def test_a_scenario_that_ships_by_its_name(tmp_path: Path) -> None:
+    out = tmp_path / "s.png"
+    done = child("screenshot", "hole-refused", "--out", out, "--panel", "journal")
+    assert done.status == 0, done.err
+    assert out.stat().st_size > 0
+
+
 def test_what_stood_there_stays_when_no_picture_can_be_made(tmp_path: Path) -> None:
     kept = tmp_path / "notes.txt"
     kept.write_text("mine")
