@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.cli import COMMANDS
+from app.play import engine_for, play
+from engine import cases
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -42,6 +44,21 @@ def test_every_file_and_folder_that_is_named_exists() -> None:
     missing = {path for path in named - templates if not (ROOT / path).exists()}
     assert not missing
     assert len(named) > 10
+
+
+def test_the_scenario_gives_what_it_expects() -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    scenario = cases.parse(text.encode(), toml=True)
+    played = play(scenario, engine_for(scenario, backend="cpu"))
+    assert played.ok, played.mismatches
+    assert scenario.expect is not None
+
+
+def test_the_loop_to_protect_imports_what_is_there() -> None:
+    pytest.importorskip("mlx_lm")
+    lines = re.findall(r"^    ((?:from|import) [\w. ]+)", README, re.MULTILINE)
+    assert len(lines) == 3
+    exec("\n".join(lines), {})
 
 
 def test_the_top_level_is_as_the_readme_says() -> None:
