@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.models.text import plural
 from engine.formats.report import Finding, Report, Sequence, span_text, spans_text
 
 FACTS_SHOWN = (
@@ -62,7 +63,7 @@ def sequence_line(sequence: Sequence) -> str:
     text = f"sequence {sequence.id}: positions {span_text(sequence.run)}"
     if not (sequence.complete_groups or sequence.tail or sequence.broken):
         return text  # only the ends are known
-    text += f", {sequence.live} live, {sequence.complete_groups} groups"
+    text += f", {sequence.live} live, {plural(sequence.complete_groups, 'group')}"
     text += f" and a tail of {sequence.tail}"
     if sequence.holes:
         text += f", holes {spans_text(sequence.holes)}"

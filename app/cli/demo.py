@@ -13,6 +13,7 @@ from pathlib import Path
 from app.cli.common import make_folder
 from app.cli.display import display_problem
 from app.cli.run import add_session_arguments, load
+from app.models.text import plural
 from app.play import Played, engine_for, play
 from app.report.words import short_digest
 from engine.snapshot import Record
@@ -97,5 +98,7 @@ def ending(played: Played) -> list[str]:
     text = ["", f"{played.flips} flips, {len(refused)} refusals: {proof}"]
     for seq, end in played.final:
         run = "empty" if end.run is None else f"positions {end.run[0]} to {end.run[1]}"
-        text.append(f"sequence {seq}: {run}, {end.complete_groups} groups, tail {end.tail}")
+        text.append(
+            f"sequence {seq}: {run}, {plural(end.complete_groups, 'group')}, tail {end.tail}"
+        )
     return text + [f"not as expected: {problem}" for problem in played.mismatches]
