@@ -130,6 +130,8 @@ def _scenario(place: Place, value: dict[str, Json]) -> Scenario:
     ops = _ops(place, value["ops"])
     expect, final = _expect(place, value.get("expect"), len(ops))
     words = {name: text(place, name, value[name]) for name in TEXTS if _given(value, name)}
+    if words.get("model") == "":  # an empty path would be the scenario's own folder
+        place.wrong("model is empty", "a model folder or a built-in name", "''")
     case = words.pop("case", printable(Path(place.path).stem))
     return Scenario(
         case=case,

@@ -164,6 +164,7 @@ END = {"run": [0, 3], "complete_groups": 1, "tail": 0, "holes": []}
         scenario(title=3),
         scenario(case=["x"]),
         scenario(model=1),
+        scenario(model=""),
         scenario(ops={}),
         scenario(ops=[[]]),
         scenario(expect={}),
