@@ -47,6 +47,11 @@ class Played:
         return not self.mismatches
 
     @property
+    def with_model(self) -> bool:
+        """False for a scenario that keeps a history only."""
+        return self.engine.model is not None
+
+    @property
     def results(self) -> tuple[str, ...]:
         return tuple(record.result for record in self.records)
 

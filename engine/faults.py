@@ -109,13 +109,22 @@ def _raise_after(stage: PlanStage, kind: FailKind, txn: Transaction) -> None:
     if kind is FailKind.STRUCTURAL:
         raise StepFailed(stage.name, kind, detail="injected", injected=True)
     if kind is FailKind.OOM:
-        admit(IMPOSSIBLE_BYTES, txn.session_bytes(), txn.session.budget_bytes, stage.name)
+        _ask_too_much(stage, txn)
     if kind is FailKind.CANCEL:
         txn.cancel.set()
     if kind is FailKind.COMMAND and (stage.graph is None or not txn.fast):
         txn.worker.fence(stage.name)
     if kind is FailKind.NONFINITE and stage.graph is None:
         txn.worker.check_finite_owners(stage.name)
+
+
+def _ask_too_much(stage: PlanStage, txn: Transaction) -> None:
+    """A real refusal of an impossible number of bytes, which says that it was asked for."""
+    try:
+        admit(IMPOSSIBLE_BYTES, txn.session_bytes(), txn.session.budget_bytes, stage.name)
+    except StepFailed as error:
+        error.detail, error.injected = f"injected, {error.detail}", True
+        raise
 
 
 def _poison(stage: PlanStage) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from app.cli.common import make_folder
 from app.cli.display import display_problem
 from app.cli.run import add_session_arguments, load
-from app.models.text import plural
+from app.models.text import outcomes, plural
 from app.play import Played, engine_for, play
 from app.report.words import short_digest
 from engine.snapshot import Record
@@ -75,7 +75,7 @@ def headless(args: argparse.Namespace) -> int:
 
 def lines(record: Record) -> list[str]:
     """One op for a terminal; a refusal with its proof."""
-    mark = "published" if record.outcome == "ok" else "refused  "
+    mark = {"ok": "published", "rejected": "refused  "}.get(record.outcome, "failed   ")
     text = [f"{record.number:>2}  {mark}  {record.sentence}"]
     if record.outcome == "ok":
         return text
@@ -94,8 +94,9 @@ def ending(played: Played) -> list[str]:
     """The end in a few lines."""
     refused = [record for record in played.records if record.outcome != "ok"]
     kept = all(record.digests_before == record.digests_after for record in refused)
-    proof = "no refusal changed a public byte" if kept else "A REFUSAL CHANGED PUBLIC STATE"
-    text = ["", f"{played.flips} flips, {len(refused)} refusals: {proof}"]
+    proof = "none of these changed a public byte" if kept else "A REFUSAL CHANGED PUBLIC STATE"
+    ended = outcomes(record.outcome for record in refused)
+    text = ["", f"{plural(played.flips, 'flip')}, {ended}: {proof}"]
     for seq, end in played.final:
         run = "empty" if end.run is None else f"positions {end.run[0]} to {end.run[1]}"
         text.append(

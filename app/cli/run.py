@@ -12,10 +12,10 @@ from typing import Any
 
 from app import about
 from app.cli.common import BACKENDS, UsageError, check_output, make_folder, one_line, whole_number
-from app.models.text import plural
+from app.models.text import outcomes, plural
 from app.play import Played, engine_for, play, to_result
 from app.resources import SCENARIOS
-from engine import cases
+from engine import cases, save_session
 from engine.capture import CaptureWriter
 from engine.errors import Unreadable
 from engine.opjson import FORMS
@@ -64,6 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a list, one object a scenario")
     parser.add_argument("--record", metavar="F", type=Path, help="write a capture of the session")
     parser.add_argument("--report", metavar="DIR", type=Path, help="write a report into DIR")
+    parser.add_argument(
+        "--save", metavar="F", type=Path, help="save the session as it is after the last op"
+    )
     add_session_arguments(parser)
     parser.add_argument(
         "--verify", action="store_true", help="after each op, compare with a fresh session"
@@ -100,10 +103,12 @@ def load(name: str) -> cases.Scenario:
 
 def run(args: argparse.Namespace) -> int:
     """Execute every scenario; the status is the worst of them."""
-    if args.record is not None:
-        if len(args.scenarios) > 1:
-            raise UsageError(f"--record takes one scenario, given {len(args.scenarios)}")
-        check_output(args.record)
+    for option in ("record", "save"):
+        path = getattr(args, option)
+        if path is not None:
+            if len(args.scenarios) > 1:
+                raise UsageError(f"--{option} takes one scenario, given {len(args.scenarios)}")
+            check_output(path)
     if args.report is not None:
         make_folder(args.report)
     status = 0
@@ -131,8 +136,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def execute(name: str, args: argparse.Namespace) -> Played:
-    """Play one scenario, recording it where that was asked for."""
+    """Play one scenario, and keep of it what was asked for."""
     scenario = load(name)
+    played = recorded(scenario, args)
+    if args.save is not None:
+        save_session(played.engine, args.save)
+    return played
+
+
+def recorded(scenario: cases.Scenario, args: argparse.Namespace) -> Played:
+    """Play a scenario, with a capture where one was asked for."""
     engine = engine_for(scenario, backend=args.backend, model=args.model, self_check=True)
     with ExitStack() as stack:
         record = None
@@ -162,14 +175,15 @@ def write_report(played: Played, folder: Path, args: argparse.Namespace) -> None
 def lines(played: Played) -> list[str]:
     """What a person reads."""
     scenario = played.scenario
-    refused = sum(record.outcome != "ok" for record in played.records)
+    ended = outcomes(record.outcome for record in played.records)
     word = "as expected" if played.ok else "NOT as expected"
     if scenario.expect is None and played.ok:
         word = "done"
     if played.stopped:
         word += f", stopped after {len(played.records)} of {len(scenario.ops)} ops"
-    head = f"{scenario.case}: {word}; {plural(len(played.records), 'op')}, {refused} refused"
-    found = [f"{head}, {plural(played.flips, 'flip')}"]
+    head = f"{scenario.case}: {word}; {plural(len(played.records), 'op')}, {ended}"
+    without = "" if played.with_model else " (history only: no model)"
+    found = [f"{head}, {plural(played.flips, 'flip')}{without}"]
     found += [f"  op {r.number} {refusal_words(r)}" for r in played.records if r.outcome != "ok"]
     return found + [f"  {problem}" for problem in played.mismatches]
 

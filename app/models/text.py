@@ -5,6 +5,8 @@ Owns the one way each is written, so that no two panels differ. Plain Python.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 NOTHING: Final = "–"
@@ -24,6 +26,18 @@ def optional(value: int | None) -> str:
 def plural(number: int, word: str, many: str = "") -> str:
     """`1 group`, `2 groups`; `many` is the irregular plural."""
     return f"{count(number)} {word if number == 1 else many or word + 's'}"
+
+
+def outcomes(found: Iterable[str]) -> str:
+    """How ops ended that were not published: `2 refused, 1 failed`, or `none refused`.
+
+    Args:
+        found: outcomes of records; a refusal is judged before any stage, a failure in one.
+    """
+    counts = Counter(found)
+    words = {"rejected": "refused", "failed": "failed", "cancelled": "cancelled"}
+    told = [f"{count(counts[name])} {word}" for name, word in words.items() if counts[name]]
+    return ", ".join(told) or "none refused"
 
 
 def digest(value: str) -> str:

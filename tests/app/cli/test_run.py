@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from app.cli.run import shipped
+from engine import load_session, open_engine
 from engine.capture import Capture
 from tests.helpers.commands import Command, valid
 
@@ -223,3 +224,46 @@ def test_a_report_of_what_was_run(bankflip: Command, tmp_path: Path) -> None:
     assert facts["ok"]
     assert facts["verdict"].startswith("As expected")
     assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_the_first_line_counts_refused_and_failed_apart(bankflip: Command) -> None:
+    done = bankflip("run", "failed-stage", "--backend", "cpu")
+    assert done.out.splitlines()[0] == (
+        "failed-stage: as expected; 10 ops, 5 failed, 1 cancelled, 4 flips"
+    )
+    done = bankflip("run", "hole-refused", "--backend", "cpu")
+    first = done.out.splitlines()[0]
+    n = sum(op != "ok" for op in json.loads(shipped()["hole-refused"].read_text())["expect"][:-1])
+    assert f"{n} refused, " in first
+    assert "failed" not in first
+
+
+def test_a_run_without_a_model_says_so(bankflip: Command, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text('{"capacity": 9, "ops": [{"op": "append", "seq": 0, "positions": [3, 4]}]}')
+    done = bankflip("run", path)
+    assert done.out == "s: done; 1 op, none refused, 1 flip (history only: no model)\n"
+
+
+def test_the_session_after_the_last_op_is_saved(bankflip: Command, tmp_path: Path) -> None:
+    saved = tmp_path / "s.safetensors"
+    done = bankflip("run", "failed-stage", "--backend", "cpu", "--save", saved)
+    assert done.status == 0
+    engine = open_engine("qwen4exp-tiny", backend="cpu")
+    load_session(engine, saved)
+    (result,) = bankflip("run", "failed-stage", "--backend", "cpu", "--json").json
+    last = result["ops"][-1]["digests_after"]
+    assert dict(engine.digests()) == (last if isinstance(last, dict) else dict(last))
+
+
+def test_a_place_for_the_session_is_judged_before_any_work(
+    bankflip: Command, tmp_path: Path
+) -> None:
+    for place in (tmp_path, tmp_path / "missing" / "s.safetensors"):
+        done = bankflip("run", "failed-stage", "--save", place)
+        assert done.status == 2
+        assert str(place) in done.one_sentence()
+        assert done.out == ""
+    done = bankflip("run", "failed-stage", "wrap", "--save", tmp_path / "s")
+    assert (done.status, done.out) == (2, "")
+    assert "--save takes one scenario, given 2" in done.err
