@@ -48,11 +48,10 @@ def run(args: argparse.Namespace) -> int:
             print(f"{name} ...", file=sys.stderr)
         try:
             found = known[name]()
-        except Exception as error:
+            for result in (found,) if isinstance(found, Mapping) else found:
+                results.append({**DEFAULTS, **result})
+        except Exception as error:  # results before it stand
             failed.append({"name": name, "reason": one_line(error)})
-            continue
-        for result in (found,) if isinstance(found, Mapping) else found:
-            results.append({**DEFAULTS, **result})
     if args.json:
         report: dict[str, Any] = {"machine": machine(), "results": results}
         print(json.dumps({**report, "failed": failed} if failed else report, indent=1))

@@ -10,6 +10,7 @@ from __future__ import annotations
 MODULES: tuple[str, ...] = (
     "app.cli.benchmarks.capture",
     "app.cli.benchmarks.history",
+    "app.cli.benchmarks.kernels",
     "app.cli.benchmarks.protect",
     "app.cli.benchmarks.transaction",
     "app.cli.benchmarks.window",

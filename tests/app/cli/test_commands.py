@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -59,19 +60,24 @@ def test_bench_lists_runs_and_names_what_failed(
     def bad() -> dict[str, object]:
         raise RuntimeError("no peer here")
 
-    monkeypatch.setattr(bench, "benchmarks", lambda modules: {"a": good, "b": bad})
+    def late() -> Iterator[dict[str, object]]:
+        yield good()
+        raise RuntimeError("no more")
+
+    monkeypatch.setattr(bench, "benchmarks", lambda modules: {"a": good, "b": bad, "c": late})
     done = bankflip("bench", "--json")
     assert done.status == 1
     report = valid("bench", done.json)
-    assert report["results"][0]["value"] == 2.0
-    assert report["failed"] == [{"name": "b", "reason": "no peer here"}]
+    assert [result["value"] for result in report["results"]] == [2.0, 2.0]
+    reasons = [(failure["name"], failure["reason"]) for failure in report["failed"]]
+    assert reasons == [("b", "no peer here"), ("c", "no more")]
     done = bankflip("bench", "a")
     assert done.status == 0
     assert "meets the goal of at most 3" in done.out
-    assert bankflip("bench", "--list").out == "a\nb\n"
+    assert bankflip("bench", "--list").out == "a\nb\nc\n"
     done = bankflip("bench", "nope")
     assert done.status == 2
-    assert "expected one of a, b" in done.one_sentence()
+    assert "expected one of a, b, c" in done.one_sentence()
 
 
 def test_every_registered_benchmark_module_has_benchmarks() -> None:
