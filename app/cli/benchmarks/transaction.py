@@ -115,7 +115,7 @@ def bench_throughput() -> Iterator[dict[str, Any]]:
     for chunk, rounds in ((1, 102), (64, 42), (256, 22)):
         yield _throughput(tiny, "", chunk, rounds, 0.95 if chunk == 256 else None)
     wide = random_model("cpu", seed=3, **WIDE)
-    for chunk, rounds in ((1, 42), (64, 10)):
+    for chunk, rounds in ((1, 42), (64, 22)):
         yield _throughput(wide, "wide.", chunk, rounds, 0.95 if chunk > 1 else None)
 
 
