@@ -128,7 +128,9 @@ class Client(QObject):
         self.show(None)
 
     def send_chunk(self, n_tokens: int) -> None:
-        """Tokens a chunk from now on."""
+        """Tokens a chunk from now on; without a session nobody is there to hear it."""
+        if self.session is None:
+            return
         from engine.commands import SetChunk
 
         self.send(SetChunk(n_tokens))

@@ -11,7 +11,6 @@ from typing import Final
 
 from app.models.selection import Selection
 from app.models.sequences import Kind, Track, group_at, kind_at
-from engine.commands import ArmFault
 from engine.snapshot import Record
 
 
@@ -105,6 +104,8 @@ def after_command(progress: Progress, command: object) -> Progress:
     Commands are looked at and not the list of armed faults: of those only the newest is told,
     so one that fires at once would never be seen.
     """
+    from engine.commands import ArmFault  # late: the first picture needs no commands
+
     if isinstance(command, ArmFault):
         return replace(progress, armed=progress.armed | {command.stage})
     return progress

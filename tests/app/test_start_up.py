@@ -31,6 +31,19 @@ def test_importing_the_main_window_imports_nothing_slow() -> None:
     assert result.stdout.strip() == "[]", result.stdout + result.stderr
 
 
+def test_the_first_picture_needs_no_commands_of_the_engine() -> None:
+    """Sixty-odd frozen types take as long to make as a tenth of the start."""
+    code = (
+        "import sys\n"
+        "from PySide6.QtWidgets import QApplication\n"
+        "from app.views.main_window import MainWindow\n"
+        "app = QApplication([]); window = MainWindow(); window.show(); window.repaint()\n"
+        "print([m for m in ('engine.commands', 'engine.ops', 'numpy.random') if m in sys.modules])"
+    )
+    result = python(code)
+    assert result.stdout.strip() == "[]", result.stdout + result.stderr
+
+
 @pytest.mark.parametrize("arguments", [[], ["--fresh"]])
 def test_without_a_display_a_sentence_and_status_two(arguments: list[str]) -> None:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("DISPLAY", "WAYLAND", "QT_"))}
