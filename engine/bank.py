@@ -189,10 +189,11 @@ class Bank:
 
     def copy(self, src: Key, dst: Key) -> None:
         """Every owner of `dst` as `src` has it."""
+        consumed = self.tokens.of(src).consumed if self.with_model else 0
+        # noted first: an interrupt in the middle must not leave a change that nobody knows of
+        self.changes.touch(dst, min(consumed, self.changes.dirty.get(src, consumed)))
         for owner in self.owners.values():
             owner.copy(src, dst)
-        consumed = self.tokens.of(src).consumed if self.with_model else 0
-        self.changes.touch(dst, min(consumed, self.changes.dirty.get(src, consumed)))
         if src in self.checkpoints:
             self.checkpoints[dst] = self.checkpoints[src]
         else:
@@ -200,9 +201,9 @@ class Bank:
 
     def drop(self, key: Key) -> None:
         """Every owner of `key` absent."""
+        self.changes.touch(key, 0)
         for owner in self.owners.values():
             owner.drop(key)
-        self.changes.touch(key, 0)
         self.checkpoints.pop(key, None)
 
     def mark(self, key: Key) -> None:

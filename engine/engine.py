@@ -138,22 +138,25 @@ class Engine:
             op_number: number of the op in its scenario, for refusals.
             sink: [n, V] float32, gets the logits of every appended token after the flip; it is
                 untouched by a refusal.
-        Raises: InvariantBroken, KeyboardInterrupt; Malformed for a `Fail` at a stage that the op
-            in flight does not have; ValueError for a sink that cannot take the logits.
+        Raises: InvariantBroken; KeyboardInterrupt, and the op is published whole or not at all;
+            Malformed for a `Fail` at a stage that the op in flight does not have; ValueError for
+            a sink that cannot take the logits.
         """
         if sink is not None:
             self._check_sink(sink, n_positions(op))
-        if isinstance(op, Fail):
-            return self._apply_fail(op, op_number)
-        refused = self.begin(op, op_number=op_number, keep_logits=sink is not None)
-        if refused is not None:
-            return refused
-        while True:
-            record = self.step()
-            if record is not None:
-                if record.outcome == "ok" and sink is not None:
-                    self._fill(sink)
-                return record
+        before = self.open
+        try:
+            if isinstance(op, Fail):
+                return self._apply_fail(op, op_number)
+            refused = self.begin(op, op_number=op_number, keep_logits=sink is not None)
+            record = self.finish() if refused is None else refused
+        except BaseException:
+            if self.open is not before:  # interrupted between two stages
+                self._let_go()
+            raise
+        if record.outcome == "ok" and sink is not None:
+            self._fill(sink)
+        return record
 
     def _check_sink(self, sink: npt.NDArray[Any], n: int) -> None:
         """After the flip nothing may fail: a buffer that cannot take the logits is refused now."""
@@ -254,15 +257,20 @@ class Engine:
             self._end(txn, StepFailed(txn.next_stage, FailKind.STRUCTURAL, detail=str(error)))
             raise
         except BaseException:
-            txn.discard()
-            self.open = None
-            self.cancel.clear()
+            self._let_go()
             raise
         if not txn.ended:
             return None
         self.flips += 1
         self._logits = [np.array(rows) for rows in txn.logits]
         return self._end(txn, None)
+
+    def _let_go(self) -> None:
+        """Nobody will go on with the open transaction."""
+        if self.open is not None:
+            self.open.discard()
+        self.open = None
+        self.cancel.clear()
 
     def _end(self, txn: Transaction, error: Rejected | StepFailed | None) -> Record:
         self.open = None

@@ -313,8 +313,8 @@ class Worker:
         bank = self.bank
         if bank.with_model:
             lineage = bank.tokens.of(key)
-            bank.tokens.write(key, lineage.with_event(kind, value))  # type: ignore[arg-type]
             bank.changes.touch(key, lineage.consumed)
+            bank.tokens.write(key, lineage.with_event(kind, value))  # type: ignore[arg-type]
 
     def _copy(self, src: Key, dst: Key) -> None:
         self.bank.copy(src, dst)
@@ -367,11 +367,11 @@ class Worker:
         if mark is None and work.origin:
             raise InvariantBroken("checkpoint", f"one at {work.origin} tokens", "none")
         values = dict(mark.values) if mark else {}
+        bank.changes.touch(work.key, work.count)
         for owner in bank.fixed():
             owner.replace(work.key, values.get(owner.name, {}))
         kept = tuple(c for c in bank.checkpoints.get(work.key, ()) if c.count <= work.count)
         bank.checkpoints[work.key] = kept
-        bank.changes.touch(work.key, work.count)
 
     def _arrive(self, work: Arrive) -> None:
         """The replay reached its target: clip the lineage and every mark."""

@@ -233,12 +233,19 @@ MUTANTS = (
     planted(
         "the caller's buffer is written before the flip",
         "engine.py",
-        "        while True:\n            record = self.step()\n            if record is not None:\n"
-        '                if record.outcome == "ok" and sink',
-        "        if sink is not None:\n            sink[:1] = 0\n"
-        "        while True:\n            record = self.step()\n            if record is not None:\n"
-        '                if record.outcome == "ok" and sink',
+        "            record = self.finish() if refused",
+        "            if sink is not None:\n                sink[:1] = 0\n"
+        "            record = self.finish() if refused",
         f"{FLIP}test_the_sentinel_of_the_caller_is_written_after_the_flip",
+    ),
+    planted(
+        "what is dropped is noted when all of it is gone",
+        "bank.py",
+        "        self.changes.touch(key, 0)\n        for owner in self.owners.values():\n"
+        "            owner.drop(key)\n",
+        "        for owner in self.owners.values():\n            owner.drop(key)\n"
+        "        self.changes.touch(key, 0)\n",
+        "tests/engine/test_interrupts.py",
     ),
     planted(
         "how far an owner is is not compared with the lineage",
