@@ -20,7 +20,7 @@ from engine.bank import Bank
 from engine.errors import BadValue, StepFailed
 from engine.owner import Key
 from engine.owners.fixed import FixedOwner
-from engine.stage import GroupCheck, Step
+from engine.stage import GroupCheck, Stage, Step
 from engine.terms import FailKind
 from metal.status import SENTENCES
 
@@ -32,30 +32,31 @@ class Flag:
     A probe that overflowed although every value is finite is no fault: the values decide.
     """
 
-    stage: str
+    stage: Stage
     probes: tuple[mx.array, ...]
     values: tuple[tuple[str, mx.array], ...]
     """What to look through, in order, when a probe is not finite; later stages replace some."""
     step: Step
     key: int
-    owner: str | None
 
 
 def judge_values(flag: Flag) -> None:
     """Look for the first value that is not finite. Raises: StepFailed naming it."""
-    step = flag.step
+    step, stage = flag.step, flag.stage
+    owners = dict(stage.keeps)
     for name, array in flag.values:
         value = array.astype(mx.float32)
-        if value.shape[0] == step.n_rows != step.n_tokens:
+        by_token = name not in stage.whole
+        if by_token and value.shape[0] == step.n_rows != step.n_tokens:
             value = step.live(value)
         host = np.array(value)
         if np.isfinite(host).all():
             continue
-        first = int(step.positions[0]) if len(host) == step.n_tokens else None
-        found = first_bad(host, flag.owner, flag.key, first)
+        first = int(step.positions[0]) if by_token and len(host) == step.n_tokens else None
+        found = first_bad(host, owners.get(name), flag.key, first)
         where = f" at position {found.position}" if found.position is not None else ""
         detail = f"{found.kind} in {name}{where}, index {list(found.index)}"
-        raise StepFailed(flag.stage, FailKind.NONFINITE, seq=flag.key, detail=detail, bad=found)
+        raise StepFailed(stage.name, FailKind.NONFINITE, seq=flag.key, detail=detail, bad=found)
 
 
 def check_finite_owners(bank: Bank, stage: str, skip: Collection[Key] = ()) -> None:

@@ -170,6 +170,10 @@ class Stage:
     """Those of `floats` that are summed in fast mode: what persists, and what the rest of the pass
     may swallow (a sigmoid makes a number of infinity, a choice leaves rows out). Everything else
     reaches the logits, which are summed; a bad sum leads to all `floats` of all stages."""
+    whole: tuple[str, ...] = ()
+    """Those of `floats` without a row a token: windows, states, keys of groups."""
+    keeps: tuple[tuple[str, str], ...] = ()
+    """(value, owner) of those of `floats` that an owner keeps as they are."""
     poison_before: bool = False
     """The NaN goes in before `run`, because the output is a choice of integers: it then reaches
     the scores, and their check (in `floats`) names this stage."""
@@ -191,6 +195,6 @@ def check_plan(stages: tuple[Stage, ...], owners: frozenset[str]) -> None:
         for name in (*stage.floats, stage.poison):
             if name not in known:
                 raise InvariantBroken(f"stage {stage.name} names {name}, which is not written")
-        for name in stage.probed:
+        for name in (*stage.probed, *stage.whole, *(value for value, _ in stage.keeps)):
             if name not in stage.floats:
-                raise InvariantBroken(f"stage {stage.name} sums {name}, which it does not check")
+                raise InvariantBroken(f"stage {stage.name} names {name}, which it does not check")

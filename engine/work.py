@@ -178,11 +178,10 @@ class Worker:
     def _settle(self, stage: Stage, piece: Piece) -> None:
         """Note what must be finite and zero; in inspect mode evaluate and judge at once."""
         step = self._the_step()
-        owner = next((w for w in stage.writes if w in self.bank.owners), None)
         probed = stage.probed if self.txn.fast else stage.floats
         probes = tuple([probe_of(step.values[name]) for name in probed])
         values = tuple([(name, step.values[name]) for name in stage.floats])
-        self.flags.append(Flag(stage.name, probes, values, step, piece.key, owner))
+        self.flags.append(Flag(stage, probes, values, step, piece.key))
         self.status += [(stage.name, check) for check in step.status]
         step.status = []
         if not self.txn.fast:

@@ -25,7 +25,18 @@ def graph_stages(model: Model) -> tuple[Stage, ...]:
         stages += _layer(model.config, layer)
     out = ("final", "logits")
     writes = (*out, "residual", "logits")
-    stages.append(Stage("head", head, ("streams",), writes, out, "logits", probed=("logits",)))
+    stages.append(
+        Stage(
+            "head",
+            head,
+            reads=("streams",),
+            writes=writes,
+            floats=out,
+            poison="logits",
+            probed=("logits",),
+            keeps=(("logits", "logits"),),
+        )
+    )
     return tuple(stages)
 
 
@@ -77,6 +88,8 @@ def _ple(n: int) -> Stage:
         floats=(*floats, "streams"),
         poison=p + "out",
         probed=(p + "dot", p + "window"),
+        whole=(p + "window",),
+        keeps=((p + "window", "ple.conv"),),
     )
 
 
@@ -91,6 +104,8 @@ def _gdn(n: int) -> Stage:
         floats=(*floats, "streams"),
         poison=p + "mixer_out",
         probed=floats[1:],
+        whole=floats[1:],
+        keeps=((p + "gdn.window", "gdn.conv"), (p + "gdn.state", "gdn.recurrent")),
     )
 
 
@@ -108,6 +123,7 @@ def _qsa(n: int) -> list[Stage]:
             floats=projected,
             poison=p + "q",
             probed=projected,
+            keeps=((p + "k", "qsa.kv"), (p + "v", "qsa.kv"), (p + "raw", "qsa.index")),
         ),
         # integers only: its check looks once more at the queries that the groups are for
         Stage(
@@ -127,6 +143,8 @@ def _qsa(n: int) -> list[Stage]:
             floats=(pooled,),
             poison=pooled,
             probed=(pooled,),
+            whole=(pooled,),
+            keeps=((pooled, "qsa.groups"),),
         ),
         Stage(
             p + "select",

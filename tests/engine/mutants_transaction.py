@@ -239,6 +239,13 @@ MUTANTS = (
         f"{FLIP}test_the_sentinel_of_the_caller_is_written_after_the_flip",
     ),
     planted(
+        "heads of a state are taken for rows of tokens",
+        "judging.py",
+        "by_token = name not in stage.whole",
+        "by_token = True",
+        "tests/engine/test_judging.py",
+    ),
+    planted(
         "what is dropped is noted when all of it is gone",
         "bank.py",
         "        self.changes.touch(key, 0)\n        for owner in self.owners.values():\n"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import mlx.core as mx
 import numpy as np
@@ -55,9 +56,10 @@ def spoil(step: Step, name: str, value: float, random: np.random.Generator) -> N
     step.values[name] = mx.array(host).astype(array.dtype)
 
 
-def attempt(engine: Engine, stage: str, name: str, value: float, seed: int) -> Record:
-    """An append with a value spoiled between a stage's work and its judgement."""
-    random = np.random.default_rng(seed)
+def attempt(
+    engine: Engine, stage: str, change: Callable[[Step], None], chunk: int = CHUNK
+) -> Record:
+    """An append with values changed between a stage's work and its judgement."""
 
     def wrap(planned: PlanStage) -> PlanStage:
         if planned.name != stage:
@@ -67,11 +69,11 @@ def attempt(engine: Engine, stage: str, name: str, value: float, seed: int) -> R
 
         def run() -> None:
             planned.run()
-            spoil(make(), name, value, random)
+            change(make())
 
         return replace(planned, run=run)
 
-    assert engine.begin(append(0, BEFORE, prompt(engine.name, BEFORE + CHUNK)[BEFORE:])) is None
+    assert engine.begin(append(0, BEFORE, prompt(engine.name, BEFORE + chunk)[BEFORE:])) is None
     assert engine.open is not None
     engine.open.rewrap(wrap)
     return engine.finish()
@@ -85,7 +87,10 @@ def test_a_bad_value_is_named_with_its_stage(name: str, kind: str) -> None:
     before = public(engine)
     assert len(targets(name)) > 30
     for number, (stage, value) in enumerate(targets(name)):
-        record = attempt(engine, stage, value, KINDS[kind], SEED + number)
+        random = np.random.default_rng(SEED + number)
+        record = attempt(
+            engine, stage, partial(spoil, name=value, value=KINDS[kind], random=random)
+        )
         assert (record.outcome, record.kind) == ("failed", "nonfinite"), (stage, value, SEED)
         assert record.stage == stage, (value, record.sentence, SEED + number)
         assert record.bad_value.startswith(f"{kind} in "), record.bad_value
@@ -93,6 +98,37 @@ def test_a_bad_value_is_named_with_its_stage(name: str, kind: str) -> None:
         assert public(engine) == before
     good(engine, append(0, BEFORE, prompt(name, BEFORE + CHUNK)[BEFORE:]))
     engine.audit()
+
+
+def spoil_entry(step: Step, name: str, entry: int) -> None:
+    """Put NaN into one entry of the first axis."""
+    host = np.array(step.values[name].astype(mx.float32))
+    host[entry].flat[0] = np.nan
+    step.values[name] = mx.array(host).astype(step.values[name].dtype)
+
+
+@pytest.mark.parametrize("mode", ["fast", "inspect"])
+@pytest.mark.parametrize("name", golden.MODELS)
+def test_windows_and_states_are_looked_at_whole(name: str, mode: str) -> None:
+    """Every entry of their first axis, for chunks of any size: none is taken for a token's row."""
+    engine = session(name, mode=mode)
+    good(engine, append(0, 0, prompt(name, BEFORE)))
+    before = public(engine)
+    tried = set()
+    for stage in (s for s in graph_stages(golden.model(name)) if s.name.endswith((".gdn", ".ple"))):
+        for value in stage.whole:
+            owner = dict(stage.keeps)[value]
+            entries = engine.layout[owner][0].shape[0]
+            for entry in range(entries if owner not in tried else 0):
+                # chunks with one tile of rows, with two, and with as many tokens as entries
+                for chunk in (1, 4, entries):
+                    spoil = partial(spoil_entry, name=value, entry=entry)
+                    record = attempt(engine, stage.name, spoil, chunk)
+                    assert record.bad_value == f"NaN in {owner} sequence 0", (value, entry, chunk)
+                    assert (record.kind, record.stage) == ("nonfinite", stage.name)
+            tried.add(owner)
+    assert len(tried) == 3
+    assert public(engine) == before
 
 
 @pytest.mark.parametrize("name", golden.MODELS)

@@ -10,7 +10,7 @@ import pytest
 
 from engine.errors import StepFailed
 from engine.judging import Flag, first_bad, is_finite, judge_values, probe_of, sentence_of
-from engine.stage import GroupCheck
+from engine.stage import GroupCheck, Stage
 from engine.terms import FailKind
 from metal.status import SENTENCES, StatusBit
 
@@ -33,7 +33,9 @@ def test_infinities_of_both_signs_do_not_cancel() -> None:
     assert not is_finite(probe_of(mx.array([np.inf, -np.inf, 0.0])))
 
 
-def flag(values: np.ndarray, n_rows: int, n_tokens: int, lead: int) -> Flag:
+def flag(
+    values: np.ndarray, n_rows: int, n_tokens: int, lead: int, whole: tuple[str, ...] = ()
+) -> Flag:
     step = SimpleNamespace(
         n_rows=n_rows,
         n_tokens=n_tokens,
@@ -41,7 +43,9 @@ def flag(values: np.ndarray, n_rows: int, n_tokens: int, lead: int) -> Flag:
         live=lambda padded: padded[lead : lead + n_tokens],
     )
     array = mx.array(values)
-    return Flag("layer.1.gdn", (probe_of(array),), (("streams", array),), step, 7, "gdn.conv")  # type: ignore[arg-type]
+    floats, keeps = ("streams",), (("streams", "gdn.recurrent"),)
+    stage = Stage("layer.1.gdn", print, (), (), floats, "", whole=whole, keeps=keeps)
+    return Flag(stage, (probe_of(array),), (("streams", array),), step, 7)  # type: ignore[arg-type]
 
 
 def test_a_sum_that_overflows_refuses_nothing() -> None:
@@ -58,7 +62,19 @@ def test_positions_leave_the_padding_out() -> None:
     error = failure.value
     assert (error.stage, error.kind, error.seq) == ("layer.1.gdn", FailKind.NONFINITE, 7)
     assert error.bad is not None
-    assert error.bad.position == 51
+    assert (error.bad.position, error.bad.owner) == (51, "gdn.recurrent")
+
+
+@pytest.mark.parametrize(("n_rows", "n_tokens"), [(8, 4), (8, 8), (16, 8)])
+def test_a_state_is_looked_at_whole_whatever_its_first_axis_is(n_rows: int, n_tokens: int) -> None:
+    """As many heads as rows, or as tokens: a head is no row of a token and has no position."""
+    heads = np.zeros((8, 2), np.float32)
+    heads[7, 1] = np.nan
+    with pytest.raises(StepFailed) as failure:
+        judge_values(flag(heads, n_rows, n_tokens, lead=0, whole=("streams",)))
+    assert failure.value.bad is not None
+    assert (failure.value.bad.position, failure.value.bad.index) == (None, (7, 1))
+    assert "at position" not in failure.value.detail
 
 
 def check(word: int, part: int, first_position: int = 0, n: int = 8, group: int = 0) -> GroupCheck:

@@ -62,10 +62,11 @@ def test_a_bad_embedding_is_named_with_sequence_and_position(kind: str, mode: st
 
 
 OWNER_OF = {
-    # weight of a layer: the stage that meets it first and the owner that it would have reached
+    # weight of a layer: the stage that meets it first, and the owner that keeps the bad value as
+    # it is, else the stage again
     ("qsa", "k_norm"): ("qsa.project", "qsa.kv"),
     ("qsa", "index_k_norm"): ("qsa.pool", "qsa.groups"),
-    ("gdn", "conv"): ("gdn", "gdn."),
+    ("gdn", "conv"): ("gdn", "layer.0.gdn"),
 }
 
 
