@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from app import given
 from app.cli import COMMANDS
+from app.cli.common import sentence as one_sentence
 from engine.errors import EngineError, InvariantBroken, Rejected, StepFailed
 from engine.terms import FailKind
 
@@ -84,7 +85,7 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
         sentence = "cancelled" if isinstance(error, KeyboardInterrupt) else str(error)
         if not isinstance(error, (EngineError, OSError, KeyboardInterrupt)):
             sentence = f"internal error: {type(error).__name__}: {error} (--debug shows where)"
-        print(f"bankflip {name}: {sentence}", file=sys.stderr)
+        print(f"bankflip {name}: {one_sentence(sentence)}", file=sys.stderr)
         return status_of(error)
 
 

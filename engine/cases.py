@@ -16,6 +16,7 @@ from typing import Any
 from engine.opjson import Json, Place, from_json, integer, integers, shown, text, to_json
 from engine.ops import Op, sequences_named
 from engine.printable import printable
+from engine.small_file import content_of
 from engine.terms import GROUP_SIZE, FailKind, Reason
 
 OK = "ok"
@@ -79,7 +80,7 @@ def load(path: str | Path) -> Scenario:
     Raises: Malformed when it doesn't follow the format, OSError when it can't be read.
     """
     file = Path(path)
-    return parse(file.read_bytes(), str(path), toml=file.suffix.lower() == ".toml")
+    return parse(content_of(file), str(path), toml=file.suffix.lower() == ".toml")
 
 
 def parse(content: bytes, path: str = "scenario", *, toml: bool = False) -> Scenario:

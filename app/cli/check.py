@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from app.cli.check_text import report_lines
+from app.cli.common import sentence
 from engine.errors import Unreadable
 from engine.formats import Options, Report, open_file, unreadable_report
 from engine.formats.report import Code
@@ -104,7 +105,8 @@ def run(args: argparse.Namespace) -> int:
         if not args.json:
             print("\n".join(report_lines(report)))
         if report.codes and report.codes[0] in (Code.UNREADABLE, Code.TRUNCATED):
-            print(f"bankflip check: {report.file}: {report.reason}", file=sys.stderr)
+            told = sentence(f"{report.file}: {report.reason}")
+            print(f"bankflip check: {told}", file=sys.stderr)
     if args.json:
         print(json.dumps([report.to_json() for report in reports], indent=1))
     return max(report.exit_status for report in reports)

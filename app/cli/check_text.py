@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.cli.common import sentence
 from app.models.text import plural
 from engine.formats.report import Finding, Report, Sequence, span_text, spans_text
 
@@ -31,7 +32,7 @@ FINDINGS_SHOWN = 24
 
 def report_lines(report: Report) -> Iterator[str]:
     """The verdict sentence, facts, sequences, findings with their places, what is unproved."""
-    yield f"{report.file}: {verdict_words(report)}"
+    yield sentence(f"{report.file}: {verdict_words(report)}")
     facts = [text.format(report.fact(name)) for name, text in FACTS_SHOWN if report.fact(name)]
     if report.format is not None:
         yield f"  {report.format}{': ' if facts else ''}{', '.join(facts)}"

@@ -25,6 +25,11 @@ def one_line(error: BaseException) -> str:
     return text or type(error).__name__
 
 
+def sentence(text: str) -> str:
+    """A text in one line, whatever stands in it: names of files may hold ends of lines."""
+    return " ".join(part.strip() for part in text.splitlines())
+
+
 def whole_number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
     """A type for argparse: an integer within bounds, both in."""
 
@@ -47,8 +52,9 @@ def whole_number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """A file beside the target, synced and renamed at the end: old content or all of the new.
 
-    Raises OSError; the target is then as it was.
+    A link stays one: what it leads to is replaced. Raises OSError; the target is then as it was.
     """
+    path = Path(os.path.realpath(path))
     handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -78,6 +84,8 @@ def check_output(path: Path) -> None:
     """Refuse, before any work is done, a place that can't be written to."""
     if path.is_dir():
         raise UsageError(f"{path}: expected a file to write, given a folder")
+    if path.exists() and not path.is_file():  # it would be replaced, a device of the machine, too
+        raise UsageError(f"{path}: expected a file to write, given something else")
     folder = path.parent
     if not folder.is_dir():
         raise UsageError(f"{path}: the folder {folder} does not exist")

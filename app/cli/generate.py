@@ -29,6 +29,7 @@ from engine.engine import Engine, append
 from engine.errors import EngineError, Unreadable
 from engine.lm_folder import is_lm_folder
 from engine.opening import builtin_models, open_engine
+from engine.small_file import content_of
 from engine.snapshot import Record
 
 HELP = "run a model transactionally"
@@ -157,7 +158,7 @@ def read_tokens(args: argparse.Namespace) -> list[int]:
         if args.tokens_file.is_dir():
             raise Unreadable(where, "not a list of tokens", "a JSON file", "a folder")
         try:
-            values = json.loads(args.tokens_file.read_bytes())
+            values = json.loads(content_of(args.tokens_file))
         except (ValueError, RecursionError) as error:
             sentence = f"not JSON ({one_line(error)[:120]})"
             raise Unreadable(where, sentence, "a list of token ids") from error

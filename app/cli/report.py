@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from pathlib import Path
 
-from app.cli.common import UsageError, make_folder, whole_number
+from app.cli.common import UsageError, make_folder, sentence, whole_number
 from app.cli.run import add_session_arguments, shipped
 
 HELP = "make a report with pictures from a file"
@@ -81,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
     subject = replace(subject, facts=facts)
     written = write(subject, make_folder(args.out), formats, args.theme)
     print(subject.facts.verdict)
+    if subject.status == 2:
+        print(f"bankflip report: {sentence(f'{path}: {subject.facts.verdict}')}", file=sys.stderr)
     for file in written:
         if file.parent == args.out:
             print(f"  {file}")

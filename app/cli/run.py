@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import textwrap
 from contextlib import ExitStack
@@ -112,6 +113,7 @@ def run(args: argparse.Namespace) -> int:
     if args.report is not None:
         make_folder(args.report)
     status = 0
+    taken: set[str] = set()
     results: list[dict[str, Any]] = []
     for name in args.scenarios:
         try:
@@ -128,11 +130,22 @@ def run(args: argparse.Namespace) -> int:
         else:
             print("\n".join(lines(played)))
         if args.report is not None:
-            folder = args.report if len(args.scenarios) == 1 else args.report / played.scenario.case
+            folder = args.report
+            if len(args.scenarios) > 1:
+                folder = folder / folder_name(played.scenario.case, taken)
             write_report(played, folder, args)
     if args.json:
         print(json.dumps(results, indent=1))
     return status
+
+
+def folder_name(case: str, taken: set[str]) -> str:
+    """A name for a case's folder that leads nowhere else and that no other case has."""
+    plain = re.sub(r"[^\w. -]+", "-", case).strip(". ")[:80] or "case"
+    names = (plain, *(f"{plain}-{n}" for n in range(2, len(taken) + 3)))
+    name = next(name for name in names if name.lower() not in taken)
+    taken.add(name.lower())
+    return name
 
 
 def execute(name: str, args: argparse.Namespace) -> Played:

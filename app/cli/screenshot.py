@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.cli.common import UsageError, check_output, write_atomically
+from app.cli.common import UsageError, check_output, sentence, write_atomically
 from app.cli.run import shipped
 from app.views import PANELS
 from engine.errors import EngineError
@@ -70,9 +71,11 @@ def run(args: argparse.Namespace) -> int:
     from PySide6.QtWidgets import QApplication
 
     from app import offscreen, theme
-    from app.models.opening import kind_of
+    from app.cli.check import check_file
+    from app.models.opening import FileKind, kind_of
     from app.settings import Settings
     from app.views.main_window import MainWindow
+    from engine.formats import Options
 
     if args.file is not None:
         if not Path(args.file).exists():
@@ -85,6 +88,13 @@ def run(args: argparse.Namespace) -> int:
     theme.apply(application, args.theme)
     with offscreen.quiet():
         _shoot(MainWindow(Settings(fresh=True)), args)
+    if args.file is not None and verdict.kind is FileKind.FOREIGN:
+        # the picture shows what is wrong; the status says so
+        report = check_file(args.file, Options())
+        if report.exit_status == 2:
+            told = sentence(f"{args.file}: {report.reason}")
+            print(f"bankflip screenshot: {told}", file=sys.stderr)
+            return 2
     return 0
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from engine.small_file import LARGEST_TEXT
+
 SQLITE = b"SQLite format 3\x00"
-LARGEST_TEXT = 64 * 2**20
-"""Scenarios larger than this are refused; no person and no tool of ours writes such."""
 LARGEST_HEADER = 100 * 2**20
 
 

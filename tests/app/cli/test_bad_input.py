@@ -6,6 +6,7 @@ import json
 import os
 import random
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from app.cli.run import shipped
 from app.resources import MODELS, TINY_MODEL
+from engine.small_file import content_of
 from tests.helpers.commands import Command, child
 
 READERS = (
@@ -65,7 +67,7 @@ def test_files_that_are_nothing(
     if reader[0] == "report":
         # a file of no known kind gets a report that says so
         assert "Traceback" not in done.err
-        assert "internal error" not in done.err
+        assert "given" in done.one_sentence() or "no-such-model" in done.one_sentence()
         assert done.status == 2
         return
     assert done.status == 2
@@ -210,3 +212,86 @@ def test_names_that_are_not_utf_8(tmp_path: Path) -> None:
     assert json.loads(smallest.read_bytes())["case"].startswith("notodd")
     page = json.loads((tmp_path / f"2{ODD}" / "report.json").read_bytes())
     assert r"odd\udcff" in page["title"]
+
+
+def test_pipes_that_nobody_writes_to_and_files_without_an_end(
+    bankflip: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of them is waited for, and no more is read than any scenario needs."""
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(content_of, "__defaults__", (1 << 20,))
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        for arguments in (
+            ("run", path),
+            ("sweep", path),
+            ("shrink", path),
+            ("generate", TINY_MODEL, "--tokens-file", path),
+        ):
+            done = bankflip(*arguments)
+            assert done.status == 2, arguments
+            assert str(path) in done.one_sentence(), arguments
+
+
+def test_a_scenario_comes_through_a_pipe(tmp_path: Path, bankflip: Command) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = '{"ops": [{"op": "append", "seq": 0, "positions": [0]}], "capacity": 8}'
+    writer = threading.Thread(target=lambda: pipe.write_text(text))
+    writer.start()
+    # as a shell's <(command) does: somebody has it open before it is read
+    handle = os.open(pipe, os.O_RDWR)
+    threading.Timer(0.3, os.close, (handle,)).start()
+    done = bankflip("run", pipe)
+    writer.join()
+    assert done.status == 0, done.err
+
+
+def test_results_replace_no_pipe_and_no_device_and_follow_links(
+    bankflip: Command, tmp_path: Path
+) -> None:
+    pipe, link, real = tmp_path / "pipe", tmp_path / "link.json", tmp_path / "real.json"
+    os.mkfifo(pipe)
+    failing = tmp_path / "s.json"
+    failing.write_text(
+        '{"ops": [{"op": "append", "seq": 0, "positions": [0]}], "capacity": 8,'
+        ' "expect": ["rejected: gap"]}'
+    )
+    for arguments in (
+        ("shrink", failing, "--out", pipe),
+        ("sweep", "wrap", "--out", pipe),
+        ("screenshot", "--out", pipe),
+        ("generate", TINY_MODEL, "--tokens", "1", "--logits", pipe),
+        ("generate", TINY_MODEL, "--tokens", "1", "--logits", "/dev/null"),
+    ):
+        done = bankflip(*arguments)
+        assert done.status == 2, arguments
+        assert "expected a file to write" in done.one_sentence()
+        assert pipe.is_fifo()
+    real.write_text("old")
+    link.symlink_to(real)
+    assert bankflip("shrink", failing, "--out", link).status == 0
+    assert link.is_symlink()
+    assert json.loads(real.read_bytes())["ops"]
+
+
+def test_a_sentence_is_one_line_whatever_the_name(bankflip: Command, tmp_path: Path) -> None:
+    name = tmp_path / "new\nline  twice"
+    name.write_bytes(b"{")
+    for arguments in (("run",), ("sweep",), ("shrink",), ("check",), ("report", "--out", tmp_path)):
+        done = bankflip(*arguments, name)
+        assert done.status == 2
+        assert "new line" in done.one_sentence()
+    assert bankflip("check", name).out.startswith(f"{tmp_path}/new line  twice: unreadable")
+
+
+def test_reports_of_several_cases_stay_in_their_folder(bankflip: Command, tmp_path: Path) -> None:
+    cases = ("../../outside", "/outside", "..", "same", "Same", "a/b", "", "x" * 300)
+    for number, case in enumerate(cases):
+        scenario = {"case": case, "capacity": 8, "ops": [{"op": "reset", "seq": 0}]}
+        (tmp_path / f"{number}.json").write_text(json.dumps(scenario))
+    out = tmp_path / "deep" / "out"
+    files = [tmp_path / f"{number}.json" for number in range(len(cases))]
+    done = bankflip("run", *files, "--report", out)
+    assert done.status == 0, done.err
+    assert len(list(out.glob("*/report.json"))) == len(cases)
+    assert len(list(tmp_path.rglob("report.json"))) == len(cases)

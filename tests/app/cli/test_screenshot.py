@@ -59,6 +59,15 @@ def test_a_scenario_that_ships_by_its_name(tmp_path: Path) -> None:
     assert out.stat().st_size > 0
 
 
+def test_a_file_without_sense_has_its_picture_and_says_so(tmp_path: Path) -> None:
+    given, out = tmp_path / "given", tmp_path / "f.png"
+    given.write_bytes(bytes(range(256)))
+    done = child("screenshot", given, "--out", out)
+    assert done.status == 2
+    assert "given: at byte 0 expected the start of a known format" in done.one_sentence()
+    assert pixels(out).shape == (900, 1440)
+
+
 def test_what_stood_there_stays_when_no_picture_can_be_made(tmp_path: Path) -> None:
     kept = tmp_path / "notes.txt"
     kept.write_text("mine")
