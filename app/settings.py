@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import platformdirs
 from PySide6.QtCore import QByteArray, QSettings
 
 from app.models.preferences import LEAST_BUDGET, MOST_CHUNK, Preferences
+from engine.printable import printable
 
 ORGANISATION, APPLICATION = "Bankflip", "Bankflip"
 LAYOUT_VERSION = 2
@@ -47,6 +49,11 @@ class Settings:
         else:
             self._store.setValue(key, value)
 
+    def _number(self, key: str, default: int) -> int:
+        """A whole number; the default where the file holds anything else."""
+        value = self._get(key, "")
+        return int(value) if re.fullmatch("[0-9]{1,18}", value) else default
+
     @property
     def scheme(self) -> str:
         """Colour scheme: `system`, `light`, `dark` or `contrast`."""
@@ -60,8 +67,7 @@ class Settings:
     @property
     def text_size(self) -> int:
         """Text size in percent of the system's, 90 to 150."""
-        value = self._get("look/text_size", "100")
-        return max(90, min(150, int(value))) if value.isdigit() else 100
+        return max(90, min(150, self._number("look/text_size", 100)))
 
     @text_size.setter
     def text_size(self, value: int) -> None:
@@ -88,8 +94,7 @@ class Settings:
     @property
     def chunk(self) -> int:
         """Tokens a chunk, 1 to 4096."""
-        value = self._get("engine/chunk", "5")
-        return max(1, min(MOST_CHUNK, int(value))) if value.isdigit() else 5
+        return max(1, min(MOST_CHUNK, self._number("engine/chunk", 5)))
 
     @chunk.setter
     def chunk(self, value: int) -> None:
@@ -118,8 +123,8 @@ class Settings:
     @property
     def budget_bytes(self) -> int | None:
         """Bytes that a new session may take; None leaves it to the engine."""
-        value = self._get("engine/budget_bytes", "")
-        return int(value) if value.isdecimal() and int(value) >= LEAST_BUDGET else None
+        value = self._number("engine/budget_bytes", 0)
+        return value if value >= LEAST_BUDGET else None
 
     @budget_bytes.setter
     def budget_bytes(self, value: int | None) -> None:
@@ -154,8 +159,10 @@ class Settings:
         return [line for line in self._get("files/recent", "").split("\n") if line]
 
     def add_recent(self, path: str) -> None:
-        """Put a path on top of the recent files."""
+        """Put a path on top of the recent files, where the settings can hold its name."""
         absolute = str(Path(path).resolve())
+        if "\n" in absolute or printable(absolute) != absolute:
+            return
         others = [item for item in self.recent if item != absolute]
         self._set("files/recent", "\n".join([absolute, *others][:MOST_RECENT]))
 

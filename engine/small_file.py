@@ -5,6 +5,7 @@ A device has no end, and a pipe that nobody writes to no beginning.
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,8 @@ def content_of(path: Path, most: int = LARGEST_TEXT) -> bytes:
 
     Raises: Malformed when there are more than `most`; OSError.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
         if hasattr(os, "set_blocking"):

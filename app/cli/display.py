@@ -34,7 +34,7 @@ def x_answers(name: str) -> bool:
     """Whether an X server listens at a name such as `:0`, `host:10.0`."""
     host, _, rest = name.rpartition(":")
     number = rest.split(".")[0]
-    if not number.isdigit() or len(number) > 5:
+    if not (number.isascii() and number.isdigit()) or len(number) > 5:
         return False
     if host in ("", "unix"):
         path = f"/tmp/.X11-unix/X{number}"

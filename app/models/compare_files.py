@@ -87,7 +87,7 @@ def _range(item: object) -> str:
 
 def _jump(seq: str, one: object, two: object) -> Jump | None:
     """To the first position where two runs, or two lists of ranges, part."""
-    if one == two or not seq.isdigit():
+    if one == two or not (seq.isascii() and seq.isdigit() and len(seq) < 20):
         return None
     sides = [side for side in (one, two) if isinstance(side, list) and side]
     if not sides:

@@ -50,7 +50,10 @@ class Parts:
 
 
 def index_of(word: str) -> int | None:
-    return int(word) if word.isascii() and word.isdigit() and int(word[:6]) < MAX_LAYER else None
+    """A layer number in a name; a word of many digits is none, whatever it begins with."""
+    if not (word.isascii() and word.isdigit() and len(word) < 10):
+        return None
+    return int(word) if int(word) < MAX_LAYER else None
 
 
 def role_of(name: str) -> tuple[int, str] | None:

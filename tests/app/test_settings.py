@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QByteArray, QSettings
 
 from app.models.preferences import Preferences, differences
@@ -71,6 +72,23 @@ def test_nonsense_in_the_file_gives_defaults(tmp_path: Path) -> None:
     assert settings.preferences() == Preferences()
     assert settings.tour == ""
     assert settings.layout() is None
+
+
+@pytest.mark.parametrize("value", ["²", "-5", "", " ", "1.5", "9" * 5000, "1e3", "0x10"])
+def test_what_is_no_number_gives_the_default(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "s.ini"
+    raw = QSettings(str(path), QSettings.Format.IniFormat)
+    for key in ("look/text_size", "engine/chunk", "engine/budget_bytes"):
+        raw.setValue(key, value)
+    raw.sync()
+    assert Settings(path=path).preferences() == Preferences()
+
+
+def test_names_that_the_settings_cannot_hold_are_not_remembered(tmp_path: Path) -> None:
+    settings = Settings(path=tmp_path / "s.ini")
+    for name in ("new\nline", "odd\udcff", "plain"):
+        settings.add_recent(str(tmp_path / name))
+    assert settings.recent == [str(tmp_path / "plain")]
 
 
 def test_recent_files_are_ten_newest_first_without_repeats(tmp_path: Path) -> None:

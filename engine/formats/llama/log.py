@@ -261,7 +261,7 @@ def cells_of(text: str) -> list[int]:
 
 def wide_cells(text: str) -> list[int]:
     """The same where positions of six digits have moved the columns: by words."""
-    words = [word for word in text.split() if word == "." or word.isdigit()]
+    words = [word for word in text.split() if word == "." or (word.isascii() and word.isdigit())]
     return [-1 if word == "." or len(word) > 9 else int(word) for word in words]
 
 

@@ -149,6 +149,7 @@ def test_a_display_that_does_not_answer_is_found_before_qt(tmp_path: Path) -> No
         found = {"WAYLAND_DISPLAY": "wayland-7", "XDG_RUNTIME_DIR": str(tmp_path)}
         assert display_problem(found) == ""
     assert not x_answers(":")
+    assert not x_answers("nowhere:²")
 
 
 @pytest.mark.parametrize("name", NAMES)

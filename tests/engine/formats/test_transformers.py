@@ -153,3 +153,12 @@ def test_caches_that_transformers_made(name: str, window: tuple[int, int] | None
     parts = report.sequences[0].parts
     assert [part.run for part in parts] == [window] * 5 + [(0, 14)]
     assert len(report.unproved) == (0 if window else 5)
+
+
+@pytest.mark.parametrize("word", ["0" * 7 + "9" * 5000, "0000009999999999", "9" * 5000, "4096"])
+def test_numbers_that_are_no_layer(word: str) -> None:
+    """However long: the layers beside it are read, and nothing ends in a traceback."""
+    tensors = {f"{side}_cache.{number}": rows(5) for side in ("key", "value") for number in (0, 1)}
+    report = read(archive({**tensors, f"key_cache.{word}": rows(5)}, {}))
+    assert report.format == "hf-transformers"
+    assert {part.name for own in report.sequences for part in own.parts} == {"layer.0", "layer.1"}
