@@ -214,15 +214,19 @@ class Change:
 
 
 def applied(marks: Marks, change: Change, back: bool = False) -> dict[Place, Mark]:
-    """The marks after a change, or before it."""
-    result = dict(marks)
+    """The marks after a change, or before it.
+
+    A bookmark that comes back gets another number where its own was given away meanwhile, as by
+    another window.
+    """
+    result, others = dict(marks), set(marks).difference(place for place, *_ in change.edits)
     for place, before, after in change.edits:
         mark = before if back else after
         if mark is None:
             result.pop(place, None)
         else:
             result[place] = mark
-    return result
+    return _without_clashes(result, others)
 
 
 def _change(marks: Marks, words: str, place: Place, after: Mark) -> Change:

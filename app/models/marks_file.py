@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from app.cli.common import write_atomically
+from app.cli.common import sentence, write_atomically
 from app.models.marks import (
     MOST_KEPT,
     Mark,
@@ -79,7 +79,7 @@ def decode(content: bytes, name: str) -> tuple[dict[Place, Mark], Stored]:
             raise BadMarks(f"{name}: expected format {FORMAT!r}, found {found}")
         stored = msgspec.json.decode(content, type=Stored)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise BadMarks(f"{name}: expected bookmarks as JSON: {error}") from error
+        raise BadMarks(f"{name}: expected bookmarks as JSON: {sentence(str(error))}") from error
     return _checked(stored, name), stored
 
 

@@ -211,6 +211,25 @@ def test_after_a_crash_the_last_autosave_comes_back_and_is_told_once(qapp, folde
     assert (again.cells, again.told) == ([7], [])
 
 
+def test_undo_beside_another_window_leaves_a_file_that_can_be_read(qapp, folder: Path) -> None:
+    one, other, again = (Desk(folder) for _ in range(3))
+    one.store.open_started("same", "same")
+    for _ in range(2):  # there and gone again: its number is free
+        one.mark(7)
+        one.store.autosave()
+    other.store.open_started("same", "same")
+    other.mark(9)
+    other.store.autosave()
+    one.book.do(model.noted(one.book.marks, CellAt(3), "", "a note"))
+    one.store.autosave()
+    one.book.stack.undo()
+    one.book.stack.undo()
+    one.store.close()
+    again.store.open_started("same", "same")
+    assert again.refused == []
+    assert {place.cell: mark.number for place, mark in again.book.marks.items()} == {9: 1, 7: 2}
+
+
 def test_a_damaged_file_is_refused_and_set_aside_at_the_first_change(qapp, folder: Path) -> None:
     desk = Desk(folder)
     desk.store.open_started("tiny", "tiny")

@@ -71,6 +71,7 @@ def test_a_byte_changed_anywhere_gives_marks_or_a_refusal(marks: Marks, data: st
         (with_mark(name="x" * 81), "as JSON"),
         (with_mark(note="x" * 2001), "as JSON"),
         (with_mark(place={"kind": "owner"}), "as JSON"),
+        (with_mark(place={"kind": "two\nlines"}), "two lines"),
         (with_mark(place={"kind": "cell", "cell": 2**63}), "as JSON"),
         (with_mark(place={"kind": "event", "number": 1, "check": "zz"}), "as JSON"),
         (with_mark(place={"kind": "positions", "seq": 0, "start": 4, "stop": 4}), "start before"),
@@ -83,6 +84,7 @@ def test_what_is_wrong_is_named(data: bytes, words: str) -> None:
     with pytest.raises(BadMarks) as refused:
         decode(data, "f.json")
     assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_more_marks_than_a_file_may_hold_are_refused() -> None:

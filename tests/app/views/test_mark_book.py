@@ -48,3 +48,16 @@ def test_undo_leaves_alone_what_was_merged_meanwhile(qapp) -> None:
     book.replace(model.applied(book.marks, theirs))
     book.stack.undo()
     assert list(book.marks) == [CellAt(9)]
+
+
+def test_a_bookmark_that_comes_back_takes_no_number_away(qapp) -> None:
+    """Another window gave its number to another bookmark in the meantime."""
+    book = MarkBook()
+    book.do(model.toggled(book.marks, CellAt(7)))
+    book.do(model.toggled(book.marks, CellAt(7)))
+    book.replace(model.applied(book.marks, model.toggled(book.marks, CellAt(9))))
+    book.stack.undo()
+    assert {place.cell: mark.number for place, mark in book.marks.items()} == {9: 1, 7: 2}
+    book.stack.undo()
+    book.stack.redo()
+    assert {place.cell: mark.number for place, mark in book.marks.items()} == {9: 1, 7: 2}
