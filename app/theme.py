@@ -35,6 +35,7 @@ ROLES = (
     "hole",
     "padding",
     "evicted",
+    "forgotten",
     "public",
     "private",
     "done",

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.models.sequences import Codes, Kind
+from app.models.sequences import WORD_OF, Codes, Kind
 from engine.snapshot import Extents, SequenceView
 
-LEFTOVER = 8
+LEFTOVER = max(Kind) + 1
 """Code of a cell that was used once and holds nothing live now; drawn beside the kinds."""
 
 
@@ -135,5 +135,7 @@ def words_at(grid: CellGrid, cell: int) -> str:
     text = (
         f"cell {cell:,}, position {int(grid.positions[cell]):,} of sequence {int(grid.seqs[cell])}"
     )
+    if code == Kind.FORGOTTEN:
+        text += f", {WORD_OF[Kind.FORGOTTEN]}"
     n = int(grid.sharing[cell])
     return f"{text}, shared by {n} sequences" if n > 1 else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from app.models.sequences import SEGMENT_KINDS, Codes, Ints, Kind, Track, below
 
@@ -33,9 +34,9 @@ def column_codes(track: Track, x0: float, per_position: float, width: int) -> tu
     loud = np.zeros(width, np.uint8)
     if len(track.kinds) == 0:
         return usual, loud
-    groups = _group_codes(track, first, stop)
     most = np.zeros(width, np.int64)
     bounds = track.bounds.astype(np.float64)
+    groups = _group_codes(track, bounds, first, stop)
     for kind in SEGMENT_KINDS:
         totals = track.totals.get(kind)
         if totals is None:
@@ -49,13 +50,19 @@ def column_codes(track: Track, x0: float, per_position: float, width: int) -> tu
     return usual, loud
 
 
-def _group_codes(track: Track, first: Ints, stop: Ints) -> Codes:
-    """A, B or a mix of both for each column, as if it lay inside the complete groups."""
-    last_group = max(0, track.n_groups - 1)
-    g0 = np.clip((first - track.anchor) // track.group_size, 0, last_group)
-    g1 = np.clip((stop - 1 - track.anchor) // track.group_size, 0, last_group)
-    codes = np.where(g0 % 2 == 0, Kind.GROUP_A, Kind.GROUP_B).astype(np.uint8)
-    codes[g0 != g1] = Kind.MIX
+def _group_codes(
+    track: Track, bounds: npt.NDArray[np.float64], first: Ints, stop: Ints
+) -> Codes:
+    """A, B or a mix of both for each column, from the complete groups in it alone."""
+    totals = track.totals.get(Kind.GROUP_A)
+    if totals is None:
+        return np.zeros(len(first), np.uint8)
+    # positions of complete groups before a column, so that broken ones between do not count
+    before, until = below(bounds, totals, first), below(bounds, totals, stop)
+    at = np.minimum(np.searchsorted(totals, before, side="right") - 1, len(track.kinds) - 1)
+    group = (track.bounds[at] + before - totals[at] - track.anchor) // track.group_size
+    codes = np.where(group % 2 == 0, Kind.GROUP_A, Kind.GROUP_B).astype(np.uint8)
+    codes[before // track.group_size != (until - 1) // track.group_size] = Kind.MIX
     return codes
 
 

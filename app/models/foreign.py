@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from app.models.sequences import Track, track_of_ranges
+import numpy as np
+
+from app.models.sequences import Kind, Track, tiled, totals_of
 
 Ranges = list[tuple[int, int]]
+Segments = list[tuple[int, int, Kind]]
 
 
 def half_open(pairs: Any) -> Ranges:
@@ -81,9 +86,114 @@ def _track(n: int, item: dict[str, Any], label: str, group_size: int) -> Track:
     for part in item.get("parts") or ():
         evicted += half_open(part.get("evicted"))
     before = sorted({(a, min(b, run[0][0])) for a, b in evicted if a < run[0][0]})
-    return track_of_ranges(n, live, before, group_size, label, start=min(0, run[0][0]))
+    repeated = half_open(item.get("duplicates"))
+    start = min(0, run[0][0])
+    return track_of_ranges(n, live, before, group_size, label, start, repeated)
 
 
 def renamed(track: Track, seq: int, file: str) -> Track:
     """The track under another number, with the name of its file: several files side by side."""
     return replace(track, seq=seq, label=f"{file}: {track.label}")
+
+
+# from ranges to segments ---------------------------------------------------------------------
+
+
+def track_of_ranges(
+    seq: int,
+    live: Iterable[tuple[int, int]],
+    evicted: Iterable[tuple[int, int]] = (),
+    group_size: int = 4,
+    label: str = "",
+    start: int = 0,
+    repeated: Iterable[tuple[int, int]] = (),
+) -> Track:
+    """The track of foreign state: half-open live ranges, what lies between is a hole.
+
+    A range before the first live one that is not evicted is padding. Groups are counted from
+    the first live position; the tail is what follows the last full group. Live positions of a
+    group that a hole or a `repeated` position breaks are forgotten.
+    """
+    live, label = merged(live), label or f"sequence {seq}"
+    if not live:
+        _, kinds = tiled(())
+        bounds = np.array([start], np.int64)
+        return Track(seq, bounds, kinds, {}, start, group_size, 0, None, label)
+    anchor, end = live[0][0], live[-1][1]
+    n_groups = (end - anchor) // group_size
+    segments = _before(min(start, anchor), anchor, sorted(evicted))
+    groups = _Groups(anchor, group_size, repeated)
+    groups_to, at = anchor + n_groups * group_size, anchor
+    for a, b in live:
+        segments.append((at, a, Kind.HOLE))
+        segments += groups.cut(a, min(b, groups_to))
+        segments.append((max(a, groups_to), b, Kind.TAIL))
+        at = b
+    bounds, kinds = tiled(segments)
+    return Track(
+        seq=seq,
+        bounds=bounds,
+        kinds=kinds,
+        totals=totals_of(bounds, kinds),
+        anchor=anchor,
+        group_size=group_size,
+        n_groups=n_groups,
+        frontier=end - 1,
+        label=label,
+    )
+
+
+def _before(at: int, anchor: int, evicted: Ranges) -> Segments:
+    """Padding and evicted positions before the first live one."""
+    at = min([at, *(a for a, _ in evicted)])
+    segments: Segments = []
+    for a, b in evicted:
+        b = min(b, anchor)
+        if a >= anchor or b <= at:
+            continue
+        segments += [(at, a, Kind.PADDING), (max(a, at), b, Kind.EVICTED)]
+        at = b
+    return [*segments, (at, anchor, Kind.PADDING)]
+
+
+def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Ascending half-open ranges, those that touch as one."""
+    found: Ranges = []
+    for start, stop in sorted(ranges):
+        if stop <= start:
+            continue
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], stop))
+        else:
+            found.append((start, stop))
+    return found
+
+
+class _Groups:
+    """Cuts live positions into those of complete groups and the forgotten ones."""
+
+    def __init__(self, anchor: int, size: int, repeated: Iterable[tuple[int, int]]) -> None:
+        self.anchor, self.size = anchor, size
+        self.spoilt = merged((self.floor(a), self.ceil(b)) for a, b in repeated)
+
+    def floor(self, position: int) -> int:
+        """Where the group that holds a position begins."""
+        return position - (position - self.anchor) % self.size
+
+    def ceil(self, position: int) -> int:
+        """The first beginning of a group at or after a position."""
+        return position + (self.anchor - position) % self.size
+
+    def cut(self, start: int, stop: int) -> Segments:
+        """The live range [start, stop), which has no hole, in segments."""
+        at = min(self.ceil(start), stop)
+        end = max(at, self.floor(stop))
+        segments = [(start, at, Kind.FORGOTTEN)]
+        for n in range(max(0, bisect(self.spoilt, (at, at)) - 1), len(self.spoilt)):
+            a, b = max(self.spoilt[n][0], at), min(self.spoilt[n][1], end)
+            if a >= end:
+                break
+            if a < b:
+                segments += [(at, a, Kind.GROUP_A), (a, b, Kind.FORGOTTEN)]
+                at = b
+        return [*segments, (at, end, Kind.GROUP_A), (end, stop, Kind.FORGOTTEN)]

@@ -16,7 +16,7 @@ from app.models.marks import (
     order_of,
     place_words,
 )
-from app.models.sequences import Kind, Track
+from app.models.sequences import LIVE_KINDS, Kind, Track
 from app.models.state import State, position_in
 from app.models.table import Cell, Column, Row, Table
 from engine.snapshot import Record
@@ -29,7 +29,6 @@ COLUMNS = (
     Column("Note"),
 )
 NAME_COLUMN = 1
-LIVE = (Kind.GROUP_A, Kind.GROUP_B, Kind.MIX, Kind.TAIL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +70,19 @@ def _of_span(place: Span, track: Track | None) -> Presence:
     if track is None:
         return Presence(False, f"no sequence {place.seq} here")
     counts = dict(sequences.counts_in(track, place.start, place.stop))
-    n_live = sum(counts.get(kind, 0) for kind in LIVE)
+    n_live = sum(counts.get(kind, 0) for kind in LIVE_KINDS)
     n_all = place.stop - place.start
+    forgotten = counts.get(Kind.FORGOTTEN, 0)
+    if n_live == n_all and forgotten:
+        some = "" if forgotten == n_all else f"{text.count(forgotten)} of {text.count(n_all)} "
+        return Presence(True, f"live, {some}forgotten")
     if n_live == n_all:
         return Presence(True, _live_words(place, track))
     outside = n_all - sum(counts.values())
     gone = [
         f"{text.count(n)} {sequences.WORD_OF[kind]}"
         for kind, n in counts.items()
-        if kind not in LIVE
+        if kind not in LIVE_KINDS
     ]
     if outside:
         gone.append(f"{text.count(outside)} not in the run")

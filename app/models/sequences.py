@@ -6,8 +6,7 @@ left padding of two thousand million cost the same: what is counted is columns o
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -34,11 +33,22 @@ class Kind(IntEnum):
     TAIL = 4
     PADDING = 5
     EVICTED = 6
-    HOLE = 7
+    FORGOTTEN = 7
+    HOLE = 8
 
 
-SEGMENT_KINDS = (Kind.GROUP_A, Kind.TAIL, Kind.PADDING, Kind.EVICTED, Kind.HOLE)
+SEGMENT_KINDS = (
+    Kind.GROUP_A,
+    Kind.TAIL,
+    Kind.PADDING,
+    Kind.EVICTED,
+    Kind.FORGOTTEN,
+    Kind.HOLE,
+)
 """Kinds of segments; `GROUP_A` stands for any positions that belong to complete groups."""
+
+LIVE_KINDS = (Kind.GROUP_A, Kind.TAIL, Kind.FORGOTTEN)
+"""Kinds of segments of live positions; our own engine never has the last."""
 
 ROLE_OF = {
     Kind.OUTSIDE: "base",
@@ -48,6 +58,7 @@ ROLE_OF = {
     Kind.TAIL: "tail",
     Kind.PADDING: "padding",
     Kind.EVICTED: "evicted",
+    Kind.FORGOTTEN: "forgotten",
     Kind.HOLE: "hole",
 }
 """Colour role of each code."""
@@ -60,6 +71,7 @@ WORD_OF = {
     Kind.TAIL: "raw tail",
     Kind.PADDING: "left padding",
     Kind.EVICTED: "evicted",
+    Kind.FORGOTTEN: "forgotten",
     Kind.HOLE: "hole",
 }
 
@@ -68,6 +80,8 @@ MEANING_OF = {
     Kind.TAIL: "Positions after the last complete group, kept raw until the group is full.",
     Kind.PADDING: "Places before the first position that never held a token.",
     Kind.EVICTED: "Positions that were dropped from the front of the run.",
+    Kind.FORGOTTEN: "Live positions in neither a complete group nor the tail: "
+    "their group has a hole or a repeated position, so sparse attention never sees them.",
     Kind.HOLE: "A missing position inside the run: never legal, refused before any planning.",
 }
 
@@ -87,6 +101,7 @@ class Track:
     """First live position, from which groups are counted."""
     group_size: int
     n_groups: int
+    """Whole groups that the live positions span, broken ones included."""
     frontier: int | None
     label: str = ""
     ghost: tuple[int, int] | None = None
@@ -112,7 +127,12 @@ class Track:
     @property
     def n_live(self) -> int:
         """Live positions."""
-        return self.count(Kind.GROUP_A) + self.count(Kind.TAIL)
+        return sum(self.count(kind) for kind in LIVE_KINDS)
+
+    @property
+    def n_whole(self) -> int:
+        """Groups that are complete; the others of `n_groups` are broken."""
+        return self.count(Kind.GROUP_A) // self.group_size
 
     def count(self, kind: Kind) -> int:
         """Positions of a kind of segment."""
@@ -120,18 +140,24 @@ class Track:
         return 0 if totals is None else int(totals[-1])
 
 
-def _track_bounds(segments: Iterable[tuple[int, int, Kind]]) -> tuple[Ints, Codes]:
-    """Segments with length, in order and without gaps, as bounds and kinds."""
-    kept = [(start, stop, kind) for start, stop, kind in segments if stop > start]
-    for (_, end, _), (begin, _, _) in itertools.pairwise(kept):
-        assert end == begin, "segments tile the axis"
+def tiled(segments: Iterable[tuple[int, int, Kind]]) -> tuple[Ints, Codes]:
+    """Segments in order and without gaps as bounds and kinds; neighbours of a kind are one."""
+    kept: list[tuple[int, int, Kind]] = []
+    for start, stop, kind in segments:
+        if stop <= start:
+            continue
+        assert not kept or kept[-1][1] == start, "segments tile the axis"
+        if kept and kept[-1][2] == kind:
+            kept[-1] = (kept[-1][0], stop, kind)
+        else:
+            kept.append((start, stop, kind))
     if not kept:
         return np.zeros(1, np.int64), np.zeros(0, np.uint8)
     bounds = np.array([s for s, _, _ in kept] + [kept[-1][1]], np.int64)
     return bounds, np.array([k for _, _, k in kept], np.uint8)
 
 
-def _totals(bounds: Ints, kinds: Codes) -> dict[Kind, Ints]:
+def totals_of(bounds: Ints, kinds: Codes) -> dict[Kind, Ints]:
     """Positions of each kind before every bound."""
     lengths = np.diff(bounds)
     result: dict[Kind, Ints] = {}
@@ -177,7 +203,7 @@ def track_of(
         segments = segments if view.n_live else []
         missing, wanted = _refused_segments(end, refusal.asked)
         segments += missing
-    bounds, kinds = _track_bounds(segments)
+    bounds, kinds = tiled(segments)
     if len(kinds) == 0:
         bounds = np.array([view.start], np.int64)
     ghost = None
@@ -187,7 +213,7 @@ def track_of(
         seq=view.seq,
         bounds=bounds,
         kinds=kinds,
-        totals=_totals(bounds, kinds),
+        totals=totals_of(bounds, kinds),
         anchor=view.start,
         group_size=view.group_size,
         n_groups=view.n_groups,
@@ -216,57 +242,6 @@ def _refused_segments(end: int, asked: Ranges) -> tuple[list[tuple[int, int, Kin
     return segments, tuple(wanted)
 
 
-def track_of_ranges(
-    seq: int,
-    live: Sequence[tuple[int, int]],
-    evicted: Sequence[tuple[int, int]] = (),
-    group_size: int = 4,
-    label: str = "",
-    start: int = 0,
-) -> Track:
-    """The track of foreign state: sorted half-open live ranges, what lies between is a hole.
-
-    A range before the first live one that is not evicted is padding. Groups are counted from
-    the first live position; the tail is what follows the last full group.
-    """
-    live = [(a, b) for a, b in sorted(live) if b > a]
-    if not live:
-        bounds, kinds = _track_bounds(())
-        bounds = np.array([start], np.int64)
-        return Track(seq, bounds, kinds, {}, start, group_size, 0, None, label)
-    anchor, end = live[0][0], live[-1][1]
-    n_groups = (end - anchor) // group_size
-    groups_to = anchor + n_groups * group_size
-    segments: list[tuple[int, int, Kind]] = []
-    at = min([start, anchor, *(a for a, _ in evicted)])
-    for a, b in sorted(evicted):
-        b = min(b, anchor)
-        if a >= anchor or b <= at:
-            continue
-        segments += [(at, a, Kind.PADDING), (max(a, at), b, Kind.EVICTED)]
-        at = b
-    segments.append((at, anchor, Kind.PADDING))
-    at = anchor
-    for a, b in live:
-        a = max(a, at)
-        segments.append((at, a, Kind.HOLE))
-        cut = min(max(groups_to, a), b)
-        segments += [(a, cut, Kind.GROUP_A), (cut, b, Kind.TAIL)]
-        at = max(at, b)
-    bounds, kinds = _track_bounds(segments)
-    return Track(
-        seq=seq,
-        bounds=bounds,
-        kinds=kinds,
-        totals=_totals(bounds, kinds),
-        anchor=anchor,
-        group_size=group_size,
-        n_groups=n_groups,
-        frontier=end - 1,
-        label=label or f"sequence {seq}",
-    )
-
-
 # one position ---------------------------------------------------------------------------------
 
 
@@ -282,11 +257,16 @@ def kind_at(track: Track, position: int) -> Kind:
 
 
 def group_at(track: Track, position: int) -> int | None:
-    """Number of the complete group that a position belongs to (its hole belongs to it, too)."""
+    """Number of the group, complete or broken, that a position or a hole of it belongs to."""
     if position < track.anchor:
         return None
     group = (position - track.anchor) // track.group_size
     return group if group < track.n_groups else None
+
+
+def is_broken(track: Track, group: int) -> bool:
+    """True for a group that a hole or a repeated position keeps from being complete."""
+    return kind_at(track, group_range(track, group)[0]) not in (Kind.GROUP_A, Kind.GROUP_B)
 
 
 def group_range(track: Track, group: int) -> tuple[int, int]:

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from app.models.sequences import WORD_OF, Kind, Track, visible_segments
+
+
+LOUD = (
+    (Kind.HOLE, "holes"),
+    (Kind.FORGOTTEN, "forgotten"),
+    (Kind.EVICTED, "evicted"),
+    (Kind.PADDING, "padding"),
+)
 
 
 def summary(track: Track) -> str:
     """One line over the map: counts of all that occurs."""
-    n_holes = track.count(Kind.HOLE)
     parts = [
         plural(track.n_live, "position"),
         group_words(track),
         f"tail {track.count(Kind.TAIL):,}",
     ]
-    for kind, word in ((Kind.HOLE, "holes"), (Kind.EVICTED, "evicted"), (Kind.PADDING, "padding")):
-        n = n_holes if kind is Kind.HOLE else track.count(kind)
-        if n:
+    for kind, word in LOUD:
+        if n := track.count(kind):
             parts.append(f"{word} {n:,}")
     return " · ".join(parts)
 
 
 def group_words(track: Track) -> str:
-    """`7 groups`, or `5 of 7 groups whole` where holes take something from the others."""
-    holes = track.kinds == Kind.HOLE
-    first = (track.bounds[:-1][holes] - track.anchor) // track.group_size
-    last = (track.bounds[1:][holes] - 1 - track.anchor) // track.group_size
-    inside = first < track.n_groups
-    first, last = first[inside], np.minimum(last[inside], track.n_groups - 1)
-    broken = int((last - first + 1).sum() - (first[1:] == last[:-1]).sum())
-    whole = plural(track.n_groups, "group")
-    return f"{track.n_groups - broken:,} of {whole} whole" if broken else whole
+    """`7 groups`, or `5 of 7 groups whole` where the others are broken."""
+    spanned = plural(track.n_groups, "group")
+    return spanned if track.n_whole == track.n_groups else f"{track.n_whole:,} of {spanned} whole"
 
 
 def plural(n: int, word: str) -> str:
@@ -40,13 +38,16 @@ def plural(n: int, word: str) -> str:
 
 
 def spans(track: Track) -> list[tuple[int, int, str, str]]:
-    """(first, last, kind in words, groups) of every segment: the map as a table."""
+    """(first, last, kind in words, groups) of every segment: the map as a table.
+
+    The groups of forgotten positions are the broken ones that they are members of.
+    """
     rows: list[tuple[int, int, str, str]] = []
     for start, stop, kind in visible_segments(track, track.lo, track.hi, len(track.kinds)):
         groups, word = "", WORD_OF[kind]
         if kind is Kind.OUTSIDE:
             word = "asked for and refused"
-        if kind is Kind.GROUP_A:
+        if kind in (Kind.GROUP_A, Kind.FORGOTTEN):
             first = (start - track.anchor) // track.group_size
             last = (stop - 1 - track.anchor) // track.group_size
             groups = f"g{first:,}" if first == last else f"g{first:,} to g{last:,}"

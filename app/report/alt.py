@@ -33,7 +33,11 @@ def sequence_words(sequence: SequenceFacts) -> str:
         return f"{text}is empty"
     groups = plural(sequence.complete_groups, "complete group")
     text += f"holds {pair_words(sequence.run)} in {groups} and a tail of {sequence.tail}"
-    return f"{text}, holes {pairs_words(sequence.holes, 3)}" if sequence.holes else text
+    if sequence.holes:
+        text += f", holes {pairs_words(sequence.holes, 3)}"
+    if sequence.forgotten and (sequence.holes or sequence.duplicates):
+        text += f", forgotten {pairs_words(sequence.forgotten, 3)}"
+    return text
 
 
 def runs_words(facts: Facts) -> str:

@@ -36,7 +36,7 @@ def mark_facts(marks: Marks, scene: Scene) -> tuple[MarkFacts, ...]:
 
 def _shown(scene: Scene) -> Shown:
     if scene.foreign is not None:
-        return Shown(foreign.tracks_of(scene.foreign))
+        return Shown(foreign.tracks_of(scene.foreign, scene.group_size))
     records = {record.number: record for record in scene.records}
     newest = scene.records[-1].number if scene.records else None
     tracks = Tracks().of_snapshot(scene.snapshot) if scene.snapshot is not None else ()

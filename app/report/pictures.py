@@ -161,7 +161,7 @@ def tell(widget: QWidget, client: Client, hub: SelectionHub, scene: Scene) -> No
     if scene.foreign is not None:
         client.adopt_foreign([scene.foreign])
         if hasattr(widget, "show_foreign"):
-            widget.show_foreign(foreign.tracks_of(scene.foreign))
+            widget.show_foreign(foreign.tracks_of(scene.foreign, scene.group_size))
         return
     answer(client, scene)
     for body in scene.events:

@@ -26,5 +26,7 @@ class Scene:
     scenario: dict[str, Any] | None = None
     foreign: dict[str, Any] | None = None
     """One object of `check --json`."""
+    group_size: int = 4
+    """Of the foreign file."""
     engine: Engine | None = None
     """Answers what panels ask of the newest state: arrays and limits."""

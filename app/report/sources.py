@@ -362,5 +362,5 @@ def of_foreign(path: Path, group_size: int, architecture: str | None) -> Subject
     facts = foreign_facts(
         checked, path.name, source_lines(path), tuple(lines.items()), (command,), group_size
     )
-    scene = Scene(foreign=checked)
+    scene = Scene(foreign=checked, group_size=group_size)
     return Subject(facts, scene, scene, group_size, report.exit_status)

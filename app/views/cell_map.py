@@ -275,7 +275,7 @@ class CellMap(drawing.Drawing):
     def _draw_second_cues(self, painter: QPainter, grid: CellGrid, first: int, stop: int) -> None:
         """Outline of tail cells, strokes through leftovers, a bar under shared cells, labels.
 
-        Lines on the cells of every second group where patterns are always on.
+        A lattice on forgotten cells. Lines on the cells of every second group where patterns are always on.
         """
         font = theme.mono()
         metrics = QFontMetricsF(font)
@@ -291,8 +291,8 @@ class CellMap(drawing.Drawing):
             elif code == LEFTOVER:
                 painter.setPen(QPen(theme.colour("text2"), 1))
                 painter.drawLine(rect.bottomLeft(), rect.topRight())
-            elif code == Kind.GROUP_B and lines:
-                drawing.draw_pattern(painter, rect.toRect(), Kind.GROUP_B)
+            elif code == Kind.FORGOTTEN or (code == Kind.GROUP_B and lines):
+                drawing.draw_pattern(painter, rect.toRect(), Kind(code))
             if grid.sharing[cell] > 1:
                 ink = theme.text_on(ROLE_OF[Kind(code)])
                 painter.fillRect(QRectF(rect.left(), rect.bottom() - 3, rect.width(), 3), ink)

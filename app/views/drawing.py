@@ -215,9 +215,14 @@ def patterns_from() -> float:
 
 
 def draw_pattern(painter: QPainter, rect: QRect, kind: Kind) -> None:
-    """The second cue of evicted (hatch), padding (dots) and, on demand, group B (lines)."""
+    """The second cue of evicted (hatch), forgotten (lattice) and padding (dots).
+
+    And, on demand, that of group B (lines).
+    """
     if kind is Kind.EVICTED:
         painter.fillRect(rect, QBrush(hatch_colour("evicted"), Qt.BrushStyle.BDiagPattern))
+    elif kind is Kind.FORGOTTEN:
+        painter.fillRect(rect, QBrush(hatch_colour("forgotten"), Qt.BrushStyle.DiagCrossPattern))
     elif kind is Kind.PADDING:
         painter.fillRect(rect, QBrush(hatch_colour("padding"), Qt.BrushStyle.Dense6Pattern))
     elif kind is Kind.GROUP_B:

@@ -14,6 +14,7 @@ ENTRIES = (
     (Kind.GROUP_A, "groups"),
     (Kind.TAIL, "tail"),
     (Kind.HOLE, "hole"),
+    (Kind.FORGOTTEN, "forgotten"),
     (Kind.PADDING, "padding"),
     (Kind.EVICTED, "evicted"),
 )

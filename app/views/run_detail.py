@@ -203,7 +203,10 @@ class RunDetail(RunPainting):
             return ""
         text = f"position {position:,}, {model.WORD_OF[model.kind_at(track, position)]}"
         group = model.group_at(track, position)
-        return text if group is None else f"{text}, group {group:,}"
+        if group is None:
+            return text
+        word = "broken group" if model.is_broken(track, group) else "group"
+        return f"{text}, {word} {group:,}"
 
     def accessible_value(self) -> str:
         if self.track is None:

@@ -101,7 +101,7 @@ class RunPainting(drawing.Drawing):
             if b - a < least or kind is Kind.OUTSIDE or self.only not in (None, kind):
                 continue
             rect = QRectF(a, body.top(), b - a, body.height())
-            if kind in (Kind.EVICTED, Kind.PADDING):
+            if kind in (Kind.EVICTED, Kind.PADDING, Kind.FORGOTTEN):
                 drawing.draw_pattern(painter, rect.toRect(), kind)
             elif kind is Kind.GROUP_A:
                 self._draw_group_lines(painter, track, max(start, first), min(end, stop))

@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QApplication
 from app import resources, theme
 
 SCHEMES = ("light", "dark", "contrast")
-FILLS = ("group_a", "group_b", "hole", "padding", "evicted", "public", "private")
+FILLS = ("group_a", "group_b", "hole", "padding", "evicted", "forgotten", "public", "private")
 FILLS += ("done", "running", "pending", "failed")
-RUN = ("group_a", "group_b", "tail", "hole", "padding", "evicted")
+RUN = ("group_a", "group_b", "tail", "hole", "padding", "evicted", "forgotten")
 BANKS = ("public", "private")
 STAGES = ("done", "running", "pending", "failed")
 
@@ -105,6 +105,14 @@ def test_fills_stand_out_from_the_base(name: str) -> None:
     assert {role: value for role, value in weak.items() if value < least} == {}
     # the light tail is weaker and therefore outlined, which the picture test of the map checks
     assert contrast(colours["tail"], colours["base"]) >= 2.3
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_forgotten_stays_apart_from_the_colour_of_every_other_kind(name: str) -> None:
+    colours = theme.load(name).colours
+    others = [role for role in (*RUN, "group_mix") if role != "forgotten"]
+    near = {role: distance(colours["forgotten"], colours[role]) for role in others}
+    assert min(near.values()) >= 10, min(near, key=near.__getitem__)
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])

@@ -36,7 +36,7 @@ def _share(values: list[float], part: float) -> float:
 def paint() -> list[Mapping[str, Any]]:
     """CPU time of one frame over a pan and zoom from the whole run down to single positions."""
     application = _application()
-    from app.models.sequences import track_of_ranges
+    from app.models.foreign import track_of_ranges
     from app.views.run_detail import RunDetail
 
     gap = N_POSITIONS // N_HOLES

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from app.models import marks as model
+from app.models.foreign import track_of_ranges
 from app.models.marks import CellAt, EventAt, Mark, Span
 from app.models.marks_table import Shown, presence, table_of
-from app.models.sequences import track_of, track_of_ranges
+from app.models.sequences import track_of
 from app.models.state import state_of
 from tests.app import values
 
@@ -51,6 +52,8 @@ def test_another_engines_state_has_no_cells_and_no_events() -> None:
     assert presence(CellAt(0), shown).words == "no cells here"
     assert presence(EventAt(3, "0" * 16), shown).words == "no such event here"
     assert presence(Span(0, 4, 6), shown).words == "hole"
+    assert presence(Span(0, 6, 8), shown).words == "live, forgotten"
+    assert presence(Span(0, 2, 8), shown).words == "4 of 6 live, 2 hole"
 
 
 def test_rows_show_number_name_place_and_note() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from app.models import columns, track_text
 from app.models import sequences as model
+from app.models.foreign import track_of_ranges
 from app.models.sequences import Kind, Refusal
 from tests.app import values
 
@@ -40,11 +41,13 @@ def test_a_track_partitions_padding_evicted_groups_and_tail() -> None:
 
 
 def test_groups_that_a_hole_takes_something_from_are_not_counted_as_whole() -> None:
-    track = model.track_of_ranges(0, [(0, 11), (15, 30)])
-    assert track_text.summary(track) == "26 positions · 5 of 7 groups whole · tail 2 · holes 4"
-    two_in_one_group = model.track_of_ranges(0, [(0, 5), (6, 7), (8, 12)])
+    track = track_of_ranges(0, [(0, 11), (15, 30)])
+    assert track_text.summary(track) == (
+        "26 positions · 5 of 7 groups whole · tail 2 · holes 4 · forgotten 4"
+    )
+    two_in_one_group = track_of_ranges(0, [(0, 5), (6, 7), (8, 12)])
     assert "2 of 3 groups whole" in track_text.summary(two_in_one_group)
-    in_the_tail = model.track_of_ranges(0, [(0, 9), (10, 11)])
+    in_the_tail = track_of_ranges(0, [(0, 9), (10, 11)])
     assert "2 groups · tail" in track_text.summary(in_the_tail)
 
 
@@ -73,12 +76,17 @@ def test_a_far_refused_append_is_drawn_near() -> None:
 
 
 def test_foreign_holes_belong_to_their_group() -> None:
-    track = model.track_of_ranges(0, [(8, 13), (14, 20)])
+    track = track_of_ranges(0, [(8, 13), (14, 20)])
     assert model.holes(track) == [(13, 14)]
     assert model.group_at(track, 13) == 1
-    assert model.kind_at(track, 12) is Kind.GROUP_B
-    assert track.n_groups == 3
-    assert model.counts_in(track, 8, 20) == [(Kind.HOLE, 1), (Kind.GROUP_A, 11)]
+    assert model.kind_at(track, 12) is Kind.FORGOTTEN
+    assert [model.is_broken(track, group) for group in range(3)] == [False, True, False]
+    assert (track.n_groups, track.n_whole, track.n_live) == (3, 2, 11)
+    assert model.counts_in(track, 8, 20) == [
+        (Kind.HOLE, 1),
+        (Kind.FORGOTTEN, 3),
+        (Kind.GROUP_A, 8),
+    ]
 
 
 @pytest.mark.parametrize(("at", "step", "found"), [
@@ -90,7 +98,7 @@ def test_foreign_holes_belong_to_their_group() -> None:
     (3, -1, (9, 10)),
 ])  # fmt: skip
 def test_next_and_previous_hole_go_round(at, step, found) -> None:
-    track = model.track_of_ranges(0, [(0, 3), (5, 9), (10, 12)])
+    track = track_of_ranges(0, [(0, 3), (5, 9), (10, 12)])
     assert model.next_hole(track, at, step) == found
 
 

@@ -146,27 +146,6 @@ def test_an_overlap_leaves_no_hole() -> None:
     assert refusal_of(values.record(1, outcome="rejected", reason="overlap", expected=4)) is None
 
 
-def test_foreign_tracks_take_holes_and_evicted_ranges_from_the_report() -> None:
-    report = {
-        "sequences": [
-            {
-                "id": "a1",
-                "run": [10, 31],
-                "holes": [[14, 15], 20],
-                "parts": [{"evicted": [[0, 9]]}],
-            },
-            {"id": 7, "run": None},
-        ]
-    }
-    one, two = (t for t in foreign.tracks_of(report) if t.seq >= 0)
-    assert holes(one) == [(14, 16), (20, 21)]
-    assert one.label == "sequence a1"
-    assert (one.seq, two.seq) == (0, 7)
-    assert one.lo == 0
-    assert two.n_live == 0
-    assert foreign.renamed(one, 5, "x.bin").label == "x.bin: sequence a1"
-
-
 def safetensors_file(path: Path, metadata: dict[str, str]) -> Path:
     header = json.dumps({"__metadata__": metadata}).encode()
     path.write_bytes(struct.pack("<Q", len(header)) + header)

@@ -7,8 +7,9 @@ import itertools
 import pytest
 
 from app.models import tour
+from app.models.foreign import track_of_ranges
 from app.models.selection import Selection
-from app.models.sequences import track_of, track_of_ranges
+from app.models.sequences import track_of
 from app.models.tour import STEPS, Progress, Scene, help_with
 from engine.commands import ArmFault, ClearFaults
 from tests.app import values

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import theme
 from app.models import sequences as model
+from app.models.foreign import track_of_ranges
 from app.models.sequences import Kind, Refusal
 from app.views.run_detail import RunDetail
 from app.views.run_overview import RunOverview
@@ -43,7 +44,7 @@ def lane(detail: RunDetail, position: int, low: int = 40, high: int = 120) -> np
 @pytest.mark.parametrize("scheme", ["light", "dark", "contrast"])
 def test_every_kind_has_its_colour(qapp, detail: RunDetail, scheme: str) -> None:
     theme.apply(qapp, scheme)
-    track = model.track_of_ranges(0, [(8, 16), (17, 26)], [(4, 8)])
+    track = track_of_ranges(0, [(8, 17), (18, 26)], [(4, 8)])
     detail.set_track(track)
     detail.fit_all()
     assert is_mostly(lane(detail, 9), "group_a")
@@ -51,7 +52,9 @@ def test_every_kind_has_its_colour(qapp, detail: RunDetail, scheme: str) -> None
     assert is_mostly(lane(detail, 24), "tail")
     assert share(lane(detail, 5), "evicted") > 0.5
     assert share(lane(detail, 1), "padding") > 0.5
-    hole = grab(detail)[:, int(detail.axis.to_pixel(16)) : int(detail.axis.to_pixel(17))]
+    for position in (16, 18, 19):
+        assert share(lane(detail, position), "forgotten") > 0.5
+    hole = grab(detail)[:, int(detail.axis.to_pixel(17)) : int(detail.axis.to_pixel(18))]
     assert share(hole[3 : TICK_LANE - 1], "hole") > 0.8
     assert 0.05 < share(hole[20:130], "hole") < 0.6
     assert share(hole[20:130], "base") > 0.3
@@ -79,6 +82,37 @@ def test_patterns_tell_evicted_from_padding_without_colour(detail: RunDetail) ->
     assert 0.05 < (evicted != fill).mean() < 0.5
     assert 0.02 < (padding != dots).mean() < 0.5
     assert (padding != dots).mean(axis=1).min() == 0, "dots leave rows free"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "contrast"])
+def test_forgotten_positions_have_a_lattice_and_a_tick(qapp, detail, scheme: str) -> None:
+    theme.apply(qapp, scheme)
+    detail.set_track(track_of_ranges(0, [(0, 27), (36, 72)]))
+    detail.fit_all()
+    picture = grab(detail)
+    left, right = int(detail.axis.to_pixel(24)) + 1, int(detail.axis.to_pixel(27)) - 1
+    lost, fill = picture[40:120, left:right], theme.rgb("forgotten") & 0xFFFFFF
+    assert 0.1 < (lost != fill).mean() < 0.6
+    assert (lost != fill).mean(axis=1).min() > 0, "lines cross every row"
+    falling = [(lost[n, n : n + 8] != fill).any() for n in range(8)]
+    rising = [(lost[7 - n, n : n + 8] != fill).any() for n in range(8)]
+    assert all(falling)
+    assert all(rising)
+    assert share(picture[3 : TICK_LANE - 1, left:right], "forgotten") == 1
+
+
+def test_forgotten_positions_say_so_in_words(detail: RunDetail) -> None:
+    detail.set_track(track_of_ranges(0, [(0, 11), (15, 30)], label="sequence 0"))
+    detail.fit_all()
+    detail.select_position(9)
+    assert detail.accessible_value() == "position 9, forgotten, broken group 2"
+    assert detail.pointer_words(middle(detail, 15)) == "position 15, forgotten, broken group 3"
+    detail.select_position(11, extend=True)
+    assert detail.as_text().splitlines() == [
+        "sequence 0: 26 positions · 5 of 7 groups whole · tail 2 · holes 4 · forgotten 4",
+        "positions 9 to 10: forgotten",
+        "position 11: hole",
+    ]
 
 
 def test_the_private_ghost_is_dashed_and_behind_the_frontier(detail: RunDetail) -> None:
@@ -112,7 +146,7 @@ def test_a_refused_hole_is_drawn_where_it_would_have_been(detail: RunDetail) -> 
 
 
 def test_one_hole_in_a_million_positions_is_seen(detail: RunDetail) -> None:
-    detail.set_track(model.track_of_ranges(0, [(0, 600_001), (600_002, 1_000_000)]))
+    detail.set_track(track_of_ranges(0, [(0, 600_001), (600_002, 1_000_000)]))
     detail.fit_all()
     ticks = grab(detail)[4, :] == (theme.rgb("hole") & 0xFFFFFF)
     assert 2 <= np.count_nonzero(ticks) <= 3
@@ -260,7 +294,7 @@ def test_an_empty_run_says_so(qtbot, detail: RunDetail) -> None:
 
 
 def test_words_under_the_pointer_count_kinds_where_a_column_holds_many(detail: RunDetail) -> None:
-    detail.set_track(model.track_of_ranges(0, [(0, 600_001), (600_002, 1_000_000)]))
+    detail.set_track(track_of_ranges(0, [(0, 600_001), (600_002, 1_000_000)]))
     detail.fit_all()
     words = detail.pointer_words(detail.axis.to_pixel(600_001))
     assert ": 1 hole, " in words
@@ -334,6 +368,22 @@ def test_panel_shows_counts_and_one_selection(qtbot, desk) -> None:
     assert panel.go_to_group(0)
     assert (desk.hub.selection.start, desk.hub.selection.stop) == (40, 44)
     assert not panel.go_to_group(25)
+
+
+def test_panel_counts_forgotten_positions_of_another_engine_apart(qtbot, desk) -> None:
+    panel = desk.open(RunPanel)
+    panel.show_foreign((track_of_ranges(0, [(0, 11), (15, 30)]),))
+    chips = panel.legend.chips
+    assert chips[Kind.GROUP_A].text() == "groups 20"
+    assert chips[Kind.FORGOTTEN].text() == "forgotten 4"
+    assert "neither a complete group nor the tail" in chips[Kind.FORGOTTEN].toolTip()
+    assert panel.summary.text().endswith("tail 2 · holes 4 · forgotten 4")
+    qtbot.mouseClick(chips[Kind.FORGOTTEN], Qt.MouseButton.LeftButton)
+    panel.detail.fit_all()
+    assert share(lane(panel.detail, 9, 30, 60), "forgotten") > 0.5
+    assert share(lane(panel.detail, 1, 30, 60), "group_a") == 0
+    first = panel.overview.pointer_words(panel.overview.axis().to_pixel(8.5), 20)
+    assert first == "sequence 0, position 8: 1 forgotten"
 
 
 def test_panel_shows_the_past_and_comes_back(qtbot, desk) -> None:
