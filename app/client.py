@@ -20,6 +20,7 @@ from engine.progress import CancelToken, Progress
 from engine.snapshot import Record, SequenceView, Snapshot
 
 if TYPE_CHECKING:
+    from app.models.sequences import Track
     from engine.commands import Command
 
 DELIVERY_INTERVAL_MS = 33
@@ -70,6 +71,8 @@ class Client(QObject):
         """What the user chose for new sessions, as arguments of `OpenModel`."""
         self.scenario: dict[str, Any] | None = None
         self.foreign: dict[str, Any] | None = None
+        self.tracks: tuple[Track, ...] = ()
+        """The runs of another engine's state."""
         self.snapshot: Snapshot | None = None
         self.first_snapshot: Snapshot | None = None
         """The state before the first record of the session."""
@@ -124,6 +127,7 @@ class Client(QObject):
         self._forget_records()
         self.snapshot, self.session, self.stages = None, None, None
         self.scenario = self.foreign = None
+        self.tracks = ()
         self.feed, self.faults, self.offline = FeedChanged((), False, 1), FaultsChanged(()), False
         self.show(None)
 
@@ -162,7 +166,7 @@ class Client(QObject):
         owners = tuple((view.name, view.unit) for view in snapshot.owners)
         stages = next((r.stages for r in reversed(records[-NEWEST:]) if r.stages), ())
         names = tuple(dict.fromkeys((view.name, view.kind) for view in stages))
-        self.offline, self.foreign = True, None
+        self.offline, self.foreign, self.tracks = True, None, ()
         self._waiting.clear()
         self._hand_on(0, SessionOpened(name, snapshot.backend, names, owners, ()))
         # panels read `records` themselves: 100,000 signals would take seconds
@@ -182,9 +186,12 @@ class Client(QObject):
         if close is not None:
             close()
 
-    def adopt_foreign(self, reports: list[dict[str, Any]]) -> None:
+    def adopt_foreign(self, reports: list[dict[str, Any]], group_size: int = 4) -> None:
         """Show another engine's state: what `check --json` says of one or more files."""
+        from app.models.foreign import tracks_of_files
+
         self.offline = True
+        self.tracks = tracks_of_files(reports, group_size)
         self.show(None)
         for report in reports:
             self.foreign = report

@@ -50,9 +50,7 @@ def column_codes(track: Track, x0: float, per_position: float, width: int) -> tu
     return usual, loud
 
 
-def _group_codes(
-    track: Track, bounds: npt.NDArray[np.float64], first: Ints, stop: Ints
-) -> Codes:
+def _group_codes(track: Track, bounds: npt.NDArray[np.float64], first: Ints, stop: Ints) -> Codes:
     """A, B or a mix of both for each column, from the complete groups in it alone."""
     totals = track.totals.get(Kind.GROUP_A)
     if totals is None:

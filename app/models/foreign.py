@@ -91,6 +91,19 @@ def _track(n: int, item: dict[str, Any], label: str, group_size: int) -> Track:
     return track_of_ranges(n, live, before, group_size, label, start, repeated)
 
 
+def tracks_of_files(reports: list[dict[str, Any]], group_size: int = 4) -> tuple[Track, ...]:
+    """The tracks of one or more files; those of several are numbered anew and named by file."""
+    if len(reports) == 1:
+        return tracks_of(reports[0], group_size)
+    tracks: list[Track] = []
+    for report in reports:
+        name = str(report.get("file", "")).rsplit("/", 1)[-1]
+        first = len(tracks)
+        found = tracks_of(report, group_size)
+        tracks += [renamed(track, first + n, name) for n, track in enumerate(found)]
+    return tuple(tracks)
+
+
 def renamed(track: Track, seq: int, file: str) -> Track:
     """The track under another number, with the name of its file: several files side by side."""
     return replace(track, seq=seq, label=f"{file}: {track.label}")

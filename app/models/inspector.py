@@ -14,6 +14,17 @@ from app.models.faults import proof, result_line
 from app.models.journal import Journal
 from app.models.provenance import Step, history_of_cell, lineage, released_by, token_of
 from app.models.selection import Selection
+from app.models.sequences import (
+    WORD_OF,
+    Kind,
+    Track,
+    counts_in,
+    group_at,
+    group_range,
+    holes,
+    is_broken,
+    kind_at,
+)
 from app.models.state import State, cell_of, group_of, kind_of, position_in
 from app.models.table import Cell, Jump
 from app.models.tree import Node
@@ -29,7 +40,19 @@ RULES = {
     "tail": "the last group is not full yet, so it stays raw",
     "evicted": "dropped from the front; no hole",
     "padding": "before the first live position; no hole",
+    "forgotten": "live, but a hole or a repeated position broke its group; attention forgets it",
+    "hole": "missing inside the run; its group is not pooled",
     "outside": "not in this run; next append is frontier + 1",
+}
+FOREIGN_RULES = {
+    Kind.OUTSIDE: "outside",
+    Kind.GROUP_A: "group",
+    Kind.GROUP_B: "group",
+    Kind.TAIL: "tail",
+    Kind.PADDING: "padding",
+    Kind.EVICTED: "evicted",
+    Kind.FORGOTTEN: "forgotten",
+    Kind.HOLE: "hole",
 }
 
 
@@ -155,6 +178,46 @@ def _cell_nodes(known: Known, cell: int) -> list[Node]:
         writes.append(_event_link("written by", item.event, f"sequence {item.seq}{where}; {word}"))
     nodes = [Node("Cell", children=(_fact("cell", text.count(cell)), *holders))]
     return nodes + ([Node("Why", children=tuple(writes))] if writes else [])
+
+
+# another engine's state ----------------------------------------------------------------------
+
+
+def foreign_tree(tracks: tuple[Track, ...], selection: Selection) -> tuple[Node, ...]:
+    """Nodes for a selected position of another engine's file, which has no journal."""
+    track = next((track for track in tracks if track.seq == selection.seq), None)
+    if track is None or selection.start is None:
+        return ()
+    start, stop = selection.start, selection.stop or selection.start + 1
+    if selection.n_positions > 1:
+        counts = counts_in(track, start, stop)
+        found = [_fact(WORD_OF[kind], text.count(n)) for kind, n in counts]
+        return (Node("Positions", children=(_fact("range", text.span(start, stop)), *found)),)
+    kind, group = kind_at(track, start), group_at(track, start)
+    whole = kind in (Kind.GROUP_A, Kind.GROUP_B)
+    facts = [
+        _fact("position", text.count(start), text.position_tip(start), str(start)),
+        _fact("sequence", track.label.removeprefix("sequence ")),
+        _fact("kind", WORD_OF[kind]),
+        _fact("group", _foreign_group(track, group)),
+    ]
+    why = [_fact("rule", RULES[FOREIGN_RULES[kind]])]
+    if group is not None and not whole:
+        first, end = group_range(track, group)
+        missing = [hole for hole in holes(track) if hole[0] < end and hole[1] > first]
+        why += [_hole_link(track, hole) for hole in missing]
+    return Node("Position", children=tuple(facts)), Node("Why", children=tuple(why))
+
+
+def _foreign_group(track: Track, group: int | None) -> str:
+    if group is None:
+        return "none"
+    words = f"g{group:,}, positions {text.span(*group_range(track, group))}"
+    return f"{words}, broken" if is_broken(track, group) else words
+
+
+def _hole_link(track: Track, hole: tuple[int, int]) -> Node:
+    return Node("missing", Cell(text.span(*hole)), jump=Jump(seq=track.seq, positions=hole))
 
 
 # events, owners, stages ------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from app.models import text
+from app.models.sequences import Kind, Track, visible_segments
 from app.models.state import State
 from app.models.table import Cell, Column, Jump
 from engine.snapshot import OpenView, SequenceView
@@ -37,9 +38,19 @@ ROLES = {
     "tail": ("", "tail"),
     "padding": ("", "padding"),
     "evicted": ("", "evicted"),
+    "forgotten": ("cross", "forgotten"),
     "hole": ("cross", "hole"),
     "in flight": ("ring", "private"),
 }
+WORDS = {
+    Kind.GROUP_A: "groups",
+    Kind.TAIL: "tail",
+    Kind.PADDING: "padding",
+    Kind.EVICTED: "evicted",
+    Kind.FORGOTTEN: "forgotten",
+    Kind.HOLE: "hole",
+}
+"""Kind of a span for each kind of segment of another engine's state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +62,11 @@ class Span:
     start: int
     stop: int
     groups: tuple[int, int] | None = None
-    """Half-open group numbers."""
+    """Half-open group numbers; of forgotten positions the broken groups."""
     cells: tuple[int, int] | None = None
     """Half-open physical cells."""
+    name: str = ""
+    """Sequence and part of another engine's state."""
 
 
 def spans_of(view: SequenceView) -> list[Span]:
@@ -111,13 +124,28 @@ def in_flight(opened: OpenView) -> list[Span]:
     return out
 
 
+def spans_of_track(track: Track) -> list[Span]:
+    """Spans of a run of another engine's state, holes and forgotten positions included."""
+    out = []
+    name = track.label.removeprefix("sequence ")
+    for start, stop, kind in visible_segments(track, track.lo, track.hi, len(track.kinds)):
+        groups = None
+        if kind in (Kind.GROUP_A, Kind.FORGOTTEN):
+            first, last = ((p - track.anchor) // track.group_size for p in (start, stop - 1))
+            groups = (first, last + 1)
+        out.append(Span(track.seq, WORDS[kind], start, stop, groups, None, name))
+    return out
+
+
 class SpanTable:
-    """The spans of all sequences as a table."""
+    """The spans of all sequences as a table: of a session's state, or of another engine's."""
 
     columns = COLUMNS
 
-    def __init__(self, state: State | None) -> None:
+    def __init__(self, state: State | None, tracks: tuple[Track, ...] = ()) -> None:
         self.spans: list[Span] = []
+        if state is None:
+            self.spans = [span for track in tracks for span in spans_of_track(track)]
         if state is not None:
             for view in state.sequences:
                 self.spans += spans_of(view)
@@ -131,7 +159,7 @@ class SpanTable:
         span = self.spans[row]
         match column:
             case 0:
-                return Cell(str(span.seq))
+                return Cell(span.name or str(span.seq))
             case 1:
                 glyph, role = ROLES.get(span.kind, ("", ""))
                 return Cell(span.kind, glyph=glyph or "square", role=role)
@@ -145,6 +173,8 @@ class SpanTable:
                 return Cell(_group_text(span))
             case 6:
                 return Cell(text.NOTHING if span.cells is None else text.span(*span.cells))
+            case _ if span.name:
+                return Cell(text.NOTHING, role="text2")
             case _:
                 return Cell(OWNERS.get(span.kind, ""), role="text2")
 

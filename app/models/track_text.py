@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from app.models.sequences import WORD_OF, Kind, Track, visible_segments
 
-
 LOUD = (
     (Kind.HOLE, "holes"),
     (Kind.FORGOTTEN, "forgotten"),

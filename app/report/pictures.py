@@ -27,7 +27,6 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app import theme as themes
 from app.client import Client
-from app.models import foreign
 from app.models.selection import Selection
 from app.offscreen import quiet
 from app.report.scene import Scene
@@ -159,9 +158,9 @@ def build(spec: PanelSpec, client: Client, hub: SelectionHub) -> QWidget:
 def tell(widget: QWidget, client: Client, hub: SelectionHub, scene: Scene) -> None:
     """Everything that the session said, then the record to look at, then a selection."""
     if scene.foreign is not None:
-        client.adopt_foreign([scene.foreign])
+        client.adopt_foreign([scene.foreign], scene.group_size)
         if hasattr(widget, "show_foreign"):
-            widget.show_foreign(foreign.tracks_of(scene.foreign, scene.group_size))
+            widget.show_foreign(client.tracks)
         return
     answer(client, scene)
     for body in scene.events:

@@ -275,7 +275,8 @@ class CellMap(drawing.Drawing):
     def _draw_second_cues(self, painter: QPainter, grid: CellGrid, first: int, stop: int) -> None:
         """Outline of tail cells, strokes through leftovers, a bar under shared cells, labels.
 
-        A lattice on forgotten cells. Lines on the cells of every second group where patterns are always on.
+        A lattice on forgotten cells; lines on those of every second group where patterns are
+        always on.
         """
         font = theme.mono()
         metrics = QFontMetricsF(font)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.models.inspector import HINT, Known, tree
+from app.models.inspector import HINT, Known, foreign_tree, tree
 from app.models.tree import Node
 from app.views.panel import Panel, label, set_text
 from app.views.tables import PropertyTree
@@ -33,10 +33,16 @@ class InspectorPanel(Panel):
         nodes: tuple[Node, ...] = ()
         if state is not None and not selection.is_empty:
             nodes = tree(Known(state, self.journal(), self._stages()), selection)
+        elif state is None:
+            nodes = foreign_tree(self.client.tracks, selection)
         self.hint.setVisible(not nodes)
         self.tree.setVisible(bool(nodes))
         self.tree.set_nodes(nodes)
-        set_text(self.hint, HINT if state is not None else "No session is open.", "text2")
+        set_text(
+            self.hint,
+            HINT if state is not None or self.client.tracks else "No session is open.",
+            "text2",
+        )
 
     def _stages(self):
         if self.client.shown is not None:

@@ -19,13 +19,25 @@ class SpansPanel(Panel):
         self.box.setSpacing(4)
         self.box.addWidget(self.line)
         self.box.addWidget(self.view, 1)
+        self.client.foreign_opened.connect(self.refresh_of)
         self.view.chosen.connect(lambda row: self.jump(self.view.table.source.jump(row)))
+
+    def refresh_of(self, _report: object) -> None:
+        """Another engine's file was opened."""
+        self.refresh()
 
     def rebuild(self) -> None:
         state = self.state()
-        table = SpanTable(state)
+        tracks = self.client.tracks if state is None else ()
+        table = SpanTable(state, tracks)
         self.view.set_table(table)
-        if state is None:
+        if tracks:
+            n_live = sum(track.n_live for track in tracks)
+            words = (
+                f"{text.plural(table.n_rows, 'span')}, {text.plural(n_live, 'live position')} "
+                f"in {text.plural(len(tracks), 'run')} of another engine's file"
+            )
+        elif state is None:
             words = "No session is open."
         elif not table.n_rows:
             words = "This run holds no positions."

@@ -11,7 +11,6 @@ from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog
 
 from app import resources, theme
-from app.models import foreign
 from app.models.opening import FileKind, kind_of
 from engine.errors import EngineError
 from engine.events import SessionOpened
@@ -219,20 +218,11 @@ class FileCommands:
     def foreign_read(self, reports: list) -> None:
         """Show what other engines saved: runs, holes and findings."""
         self.end_opening()
-        tracks = []
-        for report in reports:
-            found = foreign.tracks_of(report)
-            if len(reports) > 1:
-                name = Path(str(report.get("file", ""))).name
-                found = tuple(
-                    foreign.renamed(t, len(tracks) + n, name) for n, t in enumerate(found)
-                )
-            tracks.extend(found)
         self.client.adopt_foreign(reports)
         self.marks_of_files([Path(str(report.get("file", ""))) for report in reports])
         self.watch(self.source_path)
         self.show_session("foreign")
-        self.run_panel.show_foreign(tuple(tracks))
+        self.run_panel.show_foreign(self.client.tracks)
         first = reports[0]
         words = [str(first.get("format", "")), Path(str(first.get("file", ""))).name]
         self.status.show_snapshot(None, " · ".join([*words, str(first.get("verdict", ""))]))

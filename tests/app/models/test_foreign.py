@@ -87,3 +87,15 @@ def test_foreign_tracks_take_holes_and_evicted_ranges_from_the_report() -> None:
     assert one.lo == 0
     assert two.n_live == 0
     assert foreign.renamed(one, 5, "x.bin").label == "x.bin: sequence a1"
+
+
+def test_runs_of_several_files_are_numbered_anew_and_named_by_their_file() -> None:
+    one = {"file": "a/one.seq", "sequences": [{"id": 3, "run": [0, 9]}]}
+    two = {"file": "a/two.seq", "sequences": [{"id": 3, "run": [0, 7]}, {"id": 4, "run": [0, 3]}]}
+    assert [track.seq for track in foreign.tracks_of_files([one])] == [3]
+    both = [(track.seq, track.label) for track in foreign.tracks_of_files([one, two])]
+    assert both == [
+        (0, "one.seq: sequence 3"),
+        (1, "two.seq: sequence 3"),
+        (2, "two.seq: sequence 4"),
+    ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from app.models.inspector import Known, tree
+from app.models.foreign import track_of_ranges
+from app.models.inspector import Known, foreign_tree, tree
 from app.models.journal import Journal
 from app.models.selection import Selection
 from app.models.state import state_of
+from app.models.table import Jump
+from app.models.tree import to_text
 from tests.helpers import sessions
 
 RECORDS = sessions.journal(31)
@@ -89,3 +92,35 @@ def test_a_failed_stage():
     assert values(tree(known(), Selection(stage="nope")), "Stage") == {
         "stage": "nope, not in this plan"
     }
+
+
+def test_a_forgotten_position_of_another_engine_says_why_and_leads_to_the_hole():
+    tracks = (track_of_ranges(0, [(0, 11), (15, 30)]),)
+    position, why = foreign_tree(tracks, Selection(seq=0, start=9, stop=10))
+    assert to_text((position, why)).splitlines() == [
+        "Position",
+        "  position: 9",
+        "  sequence: 0",
+        "  kind: forgotten",
+        "  group: g2, positions 8 – 11, broken",
+        "Why",
+        "  rule: live, but a hole or a repeated position broke its group; attention forgets it",
+        "  missing: 11 – 14",
+    ]
+    assert why.children[1].jump == Jump(seq=0, positions=(11, 15))
+    sound = to_text(foreign_tree(tracks, Selection(seq=0, start=17, stop=18)))
+    assert "broken" not in sound
+    assert "missing" not in sound
+    (many,) = foreign_tree(tracks, Selection(seq=0, start=8, stop=13))
+    assert to_text((many,)).split() == [
+        "Positions",
+        "range:",
+        "8",
+        "–",
+        "12",
+        "hole:",
+        "2",
+        "forgotten:",
+        "3",
+    ]
+    assert foreign_tree(tracks, Selection(seq=3, start=1, stop=2)) == ()

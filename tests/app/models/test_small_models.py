@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.models import foreign, palette
+from app.models import palette
 from app.models.goto import Target, made_up, parse_target, parse_tokens
 from app.models.opening import FileKind, kind_of
 from app.models.palette import Entry

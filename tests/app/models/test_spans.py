@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from app.models.foreign import track_of_ranges
 from app.models.spans import SpanTable, in_flight, spans_of
 from app.models.state import state_of
 from tests.helpers import sessions
@@ -85,3 +86,19 @@ def test_cells_of_a_row():
     ]
     assert table.jump(0).positions == (0, 28)
     assert SpanTable(None).n_rows == 0
+
+
+def test_another_engines_run_has_its_holes_and_what_they_make_forgotten():
+    track = track_of_ranges(0, [(0, 11), (15, 30)], label="sequence 0 layer.1")
+    table = SpanTable(None, (track,))
+    rows = [[table.cell(row, column).text for column in range(8)] for row in range(table.n_rows)]
+    assert rows == [
+        ["0 layer.1", "groups", "0", "7", "8", "g0 – g1", "–", "–"],
+        ["0 layer.1", "forgotten", "8", "10", "3", "g2", "–", "–"],
+        ["0 layer.1", "hole", "11", "14", "4", "–", "–", "–"],
+        ["0 layer.1", "forgotten", "15", "15", "1", "g3", "–", "–"],
+        ["0 layer.1", "groups", "16", "27", "12", "g4 – g6", "–", "–"],
+        ["0 layer.1", "tail", "28", "29", "2", "–", "–", "–"],
+    ]
+    assert table.cell(1, 1).role == "forgotten"
+    assert table.row_at(0, 15) == 3

@@ -16,11 +16,21 @@ from PIL import Image
 from PySide6.QtWidgets import QApplication
 
 from app.cli.common import UsageError
+from app.client import Client
 from app.report import html, pdf
 from app.report.facts import Picture
-from app.report.pictures import ALL_PANELS, NOT_OF_SESSION, grab, panels_of
+from app.report.pictures import (
+    ALL_PANELS,
+    NOT_OF_SESSION,
+    RUN_MAP,
+    build,
+    grab,
+    panels_of,
+    tell,
+)
 from app.report.sources import Subject, open_subject
 from app.report.write import date_of_report, write
+from app.views.hub import SelectionHub
 from tests.helpers.commands import SCHEMAS
 
 pytestmark = pytest.mark.usefixtures("qapp", "epoch")
@@ -181,6 +191,19 @@ def test_a_foreign_file_shows_its_findings(samples: Path, tmp_path: Path) -> Non
     pixels = np.asarray(Image.open(tmp_path / "pictures" / "run.png").convert("RGB"))
     # the hole is drawn in the colour of holes
     assert (pixels.reshape(-1, 3) == (0xE2, 0x19, 0x0F)).all(axis=1).any()
+    # and what it makes forgotten in a colour of its own
+    assert (pixels.reshape(-1, 3) == (0x8C, 0x32, 0x46)).all(axis=1).any()
+    alt = str(page_of(tmp_path / "report.html").images[0]["alt"])
+    assert alt.endswith("holes 11 to 14, forgotten 8 to 10, 15.")
+
+
+def test_pictures_of_a_foreign_file_have_the_groups_that_were_asked_for(samples: Path) -> None:
+    scene = open_subject(samples / "llama-cpp" / "hole.seq", group_size=8).newest
+    client, hub = Client(), SelectionHub()
+    panel = build(RUN_MAP, client, hub)
+    tell(panel, client, hub, scene)
+    assert panel.track.group_size == 8
+    assert panel.track.n_whole == 2
 
 
 def test_panels_at_the_refusal_show_it(failed_stage: Subject) -> None:

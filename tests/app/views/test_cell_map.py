@@ -9,6 +9,7 @@ from PySide6.QtGui import QAccessible
 
 from app import theme
 from app.models.cells import grid_of
+from app.models.sequences import Kind
 from app.views.cell_map import CellMap
 from app.views.cell_panel import CellPanel
 from tests.app import values
@@ -40,6 +41,18 @@ def test_cells_have_the_colours_of_their_positions(qapp, cells: CellMap, scheme:
     assert is_mostly(inside(cells, 6), "tail")
     assert is_mostly(inside(cells, 40), "line")
     assert share(inside(cells, 40), "text2") > 0, "a stroke tells a free cell without colour"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "contrast"])
+def test_forgotten_cells_have_colour_lattice_and_word(qapp, cells: CellMap, scheme: str) -> None:
+    theme.apply(qapp, scheme)
+    grid = grid_of((values.sequence(0, 0, 64),), 64)
+    grid.codes[8:11] = Kind.FORGOTTEN
+    cells.set_grid(grid)
+    assert share(inside(cells, 9), "forgotten") > 0.4
+    assert share(inside(cells, 9), "forgotten") < 1, "lines tell it without colour"
+    assert is_mostly(inside(cells, 16), "group_a")
+    assert cells.words(9) == "cell 9, position 9 of sequence 0, forgotten"
 
 
 def test_click_and_keys_select_cells(qtbot, cells: CellMap) -> None:

@@ -175,6 +175,26 @@ def test_a_span_selects_its_positions(desk):
     assert panel.view.currentIndex().row() == 0
 
 
+def test_forgotten_spans_of_another_engine_lead_there_and_say_why(desk):
+    panel, inspector = desk.open(SpansPanel, (700, 200)), desk.open(InspectorPanel, (380, 300))
+    report = {"file": "x.seq", "sequences": [{"id": 5, "run": [0, 29], "holes": [[11, 14]]}]}
+    desk.client.adopt_foreign([report])
+    panel.flush()
+    assert panel.line.text() == "6 spans, 26 live positions in 1 run of another engine's file"
+    click(desk, panel.view, 1)
+    assert (desk.hub.selection.seq, desk.hub.selection.start) == (5, 8)
+    desk.hub.change(None, start=9, stop=10)
+    inspector.flush()
+    tree = inspector.tree.tree
+    position = tree.index(0, 0)
+    names = [tree.index(row, 1, position).data() for row in range(tree.rowCount(position))]
+    assert names[2:] == ["forgotten", "g2, positions 8 – 11, broken"]
+    desk.client.close()
+    panel.refresh()
+    panel.flush()
+    assert panel.line.text() == "No session is open."
+
+
 def test_a_row_clicked_again_leads_there_again(desk):
     panel = desk.open(SpansPanel, (700, 200))
     sessions.fill(desk.client, sessions.journal(5), sessions.sequence(0, 0, 18))
