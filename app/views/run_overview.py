@@ -26,6 +26,8 @@ from app.views import drawing
 TICKS = 6
 GAP = 3
 MOST_LANES = 6
+MOST_LABEL = 0.25
+"""Share of the width that the names of the lanes may take; longer ones are cut."""
 MOST_ITEMS = 400
 
 
@@ -106,9 +108,23 @@ class RunOverview(drawing.Drawing):
         lo = min((t.lo for t in tracks), default=0)
         hi = max((t.hi for t in tracks), default=1)
         result = Axis(lo=lo, hi=max(hi, lo + 1), width=max(1, self.width()))
-        result.per_position = result.width / (result.hi - result.lo)
-        result.x0 = lo
+        result.per_position = max(1, result.width - self.gutter) / (result.hi - result.lo)
+        result.x0 = lo - self.gutter / result.per_position
         return result
+
+    @property
+    def gutter(self) -> int:
+        """Pixels at the left for the names of the lanes, so that they hide no position."""
+        if len(self.tracks) < 2:
+            return 0
+        metrics = QFontMetrics(theme.mono())
+        widest = max(metrics.horizontalAdvance(track.label) for track in self.visible_tracks())
+        return min(widest + 14, int(self.width() * MOST_LABEL))
+
+    def label_of(self, track: Track) -> str:
+        """The name of a lane, cut where there is no room for it."""
+        metrics = QFontMetrics(theme.mono())
+        return metrics.elidedText(track.label, Qt.TextElideMode.ElideMiddle, self.gutter - 12)
 
     def lane_rect(self, n: int, n_lanes: int) -> QRectF:
         """Rectangle of lane n of n_lanes."""
@@ -137,6 +153,8 @@ class RunOverview(drawing.Drawing):
         track = self.track_at(y)
         if track is None:
             return ""
+        if x < self.gutter:
+            return f"{track.label}: {track_text.summary(track)}"
         axis = self.axis()
         first = axis.to_position(x)
         stop = max(first + 1, axis.to_position(x + 1))
@@ -159,14 +177,15 @@ class RunOverview(drawing.Drawing):
         track = self.track_at(event.position().y())
         if track is not None and track.seq != self.seq:
             self.chosen.emit(track.seq)
-        self.centred.emit(self.axis().to_position(event.position().x()) + 0.5)
+        if event.position().x() >= self.gutter:
+            self.centred.emit(self.axis().to_position(event.position().x()) + 0.5)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        position = self.axis().to_position(event.position().x())
+        position = self.axis().to_position(max(event.position().x(), self.gutter))
         if event.buttons() & Qt.MouseButton.LeftButton:
             self.centred.emit(position + 0.5)
         else:
-            self.pointed.emit(position)
+            self.pointed.emit(position if event.position().x() >= self.gutter else -1)
 
     def leaveEvent(self, event: QEvent) -> None:
         self.pointed.emit(-1)
@@ -237,19 +256,20 @@ class RunOverview(drawing.Drawing):
             painter.setPen(drawing.dashed("private"))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(QRectF(a, body.top() + 1, max(3, b - a), body.height() - 2))
-        if len(self.tracks) > 1:
-            self._draw_label(painter, track, body)
+        if self.gutter:
+            self._draw_label(painter, track, rect)
 
-    def _draw_label(self, painter: QPainter, track: Track, body: QRectF) -> None:
-        """The lane's name on a plate, so that it reads over any colour."""
+    def _draw_label(self, painter: QPainter, track: Track, lane: QRectF) -> None:
+        """The lane's name beside it."""
         painter.setFont(theme.mono())
-        metrics = QFontMetricsF(painter.font())
         chosen = track.seq == self.seq
-        plate = QRectF(body.left(), body.top(), metrics.horizontalAdvance(track.label) + 8, 0)
-        plate.setHeight(min(body.height(), metrics.height()))
-        painter.fillRect(plate, theme.colour("accent" if chosen else "base"))
+        plate = QRectF(lane.left(), lane.top(), self.gutter - 4, lane.height())
+        painter.fillRect(plate.adjusted(0, 0, 4, 0), theme.colour("window"))
+        if chosen:
+            painter.fillRect(plate, theme.colour("accent"))
         painter.setPen(theme.text_on("accent") if chosen else theme.colour("text"))
-        painter.drawText(plate, Qt.AlignmentFlag.AlignCenter, track.label)
+        middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        painter.drawText(plate.adjusted(4, 0, -2, 0), middle, self.label_of(track))
 
     def _draw_box(self, painter: QPainter, axis: Axis, tracks: tuple[Track, ...]) -> None:
         n = next((n for n, t in enumerate(tracks) if t.seq == self.seq), None)
@@ -260,7 +280,7 @@ class RunOverview(drawing.Drawing):
             a, b = (axis.to_pixel(p) for p in self._selected)
             mark = QRectF(a, rect.top() + TICKS + 1, max(2.0, b - a), rect.height() - TICKS - 1)
             painter.fillRect(mark, theme.colour("accent"))
-        a = max(0.0, axis.to_pixel(self.box[0]))
+        a = max(float(self.gutter), axis.to_pixel(self.box[0]))
         b = min(float(self.width()), axis.to_pixel(self.box[1]))
         box = QRectF(a + 1, rect.top() + 1, max(6.0, b - a - 2), rect.height() - 2)
         painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -13,7 +13,6 @@ from app.models import sequences as model
 from app.models.foreign import track_of_ranges
 from app.models.sequences import Kind, Refusal
 from app.views.run_detail import RunDetail
-from app.views.run_overview import RunOverview
 from app.views.run_paint import TICK_LANE
 from app.views.run_panel import RunPanel
 from tests.app import values
@@ -52,8 +51,7 @@ def test_every_kind_has_its_colour(qapp, detail: RunDetail, scheme: str) -> None
     assert is_mostly(lane(detail, 24), "tail")
     assert share(lane(detail, 5), "evicted") > 0.5
     assert share(lane(detail, 1), "padding") > 0.5
-    for position in (16, 18, 19):
-        assert share(lane(detail, position), "forgotten") > 0.5
+    assert share(lane(detail, 16), "forgotten") > 0.5
     hole = grab(detail)[:, int(detail.axis.to_pixel(17)) : int(detail.axis.to_pixel(18))]
     assert share(hole[3 : TICK_LANE - 1], "hole") > 0.8
     assert 0.05 < share(hole[20:130], "hole") < 0.6
@@ -82,37 +80,6 @@ def test_patterns_tell_evicted_from_padding_without_colour(detail: RunDetail) ->
     assert 0.05 < (evicted != fill).mean() < 0.5
     assert 0.02 < (padding != dots).mean() < 0.5
     assert (padding != dots).mean(axis=1).min() == 0, "dots leave rows free"
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark", "contrast"])
-def test_forgotten_positions_have_a_lattice_and_a_tick(qapp, detail, scheme: str) -> None:
-    theme.apply(qapp, scheme)
-    detail.set_track(track_of_ranges(0, [(0, 27), (36, 72)]))
-    detail.fit_all()
-    picture = grab(detail)
-    left, right = int(detail.axis.to_pixel(24)) + 1, int(detail.axis.to_pixel(27)) - 1
-    lost, fill = picture[40:120, left:right], theme.rgb("forgotten") & 0xFFFFFF
-    assert 0.1 < (lost != fill).mean() < 0.6
-    assert (lost != fill).mean(axis=1).min() > 0, "lines cross every row"
-    falling = [(lost[n, n : n + 8] != fill).any() for n in range(8)]
-    rising = [(lost[7 - n, n : n + 8] != fill).any() for n in range(8)]
-    assert all(falling)
-    assert all(rising)
-    assert share(picture[3 : TICK_LANE - 1, left:right], "forgotten") == 1
-
-
-def test_forgotten_positions_say_so_in_words(detail: RunDetail) -> None:
-    detail.set_track(track_of_ranges(0, [(0, 11), (15, 30)], label="sequence 0"))
-    detail.fit_all()
-    detail.select_position(9)
-    assert detail.accessible_value() == "position 9, forgotten, broken group 2"
-    assert detail.pointer_words(middle(detail, 15)) == "position 15, forgotten, broken group 3"
-    detail.select_position(11, extend=True)
-    assert detail.as_text().splitlines() == [
-        "sequence 0: 26 positions · 5 of 7 groups whole · tail 2 · holes 4 · forgotten 4",
-        "positions 9 to 10: forgotten",
-        "position 11: hole",
-    ]
 
 
 def test_the_private_ghost_is_dashed_and_behind_the_frontier(detail: RunDetail) -> None:
@@ -330,28 +297,7 @@ def test_the_flip_flashes_only_where_motion_is_wanted(qtbot, detail: RunDetail) 
     qtbot.waitUntil(lambda: detail._flash is None)
 
 
-# overview and panel ---------------------------------------------------------------------------
-
-
-def test_overview_stacks_sequences_on_one_axis(qtbot) -> None:
-    overview = RunOverview()
-    qtbot.addWidget(overview)
-    tracks = tuple(model.track_of(values.sequence(s, 10 * s, 100)) for s in range(3))
-    overview.set_tracks(tracks, 1)
-    overview.resize(600, overview.sizeHint().height())
-    overview.show()
-    axis = overview.axis()
-    assert (axis.lo, axis.hi) == (0, 100)
-    heard: list[float] = []
-    overview.chosen.connect(heard.append)
-    overview.centred.connect(heard.append)
-    y = int(overview.lane_rect(2, 3).center().y())
-    qtbot.mouseClick(overview, Qt.MouseButton.LeftButton, pos=QPoint(300, y))
-    assert heard == [2, 50.5]
-    with qtbot.waitSignal(overview.chosen) as signal:
-        qtbot.keyClick(overview, Qt.Key.Key_Up)
-    assert signal.args == [0]
-    assert "sequence 1" in overview.accessible_value()
+# panel ---------------------------------------------------------------------------
 
 
 def test_panel_shows_counts_and_one_selection(qtbot, desk) -> None:
@@ -368,22 +314,6 @@ def test_panel_shows_counts_and_one_selection(qtbot, desk) -> None:
     assert panel.go_to_group(0)
     assert (desk.hub.selection.start, desk.hub.selection.stop) == (40, 44)
     assert not panel.go_to_group(25)
-
-
-def test_panel_counts_forgotten_positions_of_another_engine_apart(qtbot, desk) -> None:
-    panel = desk.open(RunPanel)
-    panel.show_foreign((track_of_ranges(0, [(0, 11), (15, 30)]),))
-    chips = panel.legend.chips
-    assert chips[Kind.GROUP_A].text() == "groups 20"
-    assert chips[Kind.FORGOTTEN].text() == "forgotten 4"
-    assert "neither a complete group nor the tail" in chips[Kind.FORGOTTEN].toolTip()
-    assert panel.summary.text().endswith("tail 2 · holes 4 · forgotten 4")
-    qtbot.mouseClick(chips[Kind.FORGOTTEN], Qt.MouseButton.LeftButton)
-    panel.detail.fit_all()
-    assert share(lane(panel.detail, 9, 30, 60), "forgotten") > 0.5
-    assert share(lane(panel.detail, 1, 30, 60), "group_a") == 0
-    first = panel.overview.pointer_words(panel.overview.axis().to_pixel(8.5), 20)
-    assert first == "sequence 0, position 8: 1 forgotten"
 
 
 def test_panel_shows_the_past_and_comes_back(qtbot, desk) -> None:
