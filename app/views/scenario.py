@@ -30,6 +30,8 @@ class ScenarioPanel(Panel):
         self.playing = False
         self.opening = False
         self.path = ""
+        self.by_hand: int | None = None
+        """Row that the user chose while ops were played; the newest op does not take it away."""
         self.problem = ""
         self.open = _button("Open...", "Open a scenario file")
         self.restart = _button("Restart", "Start the scenario's session anew")
@@ -71,7 +73,7 @@ class ScenarioPanel(Panel):
         self.record.toggled.connect(self.record_toggled)
         self.save.clicked.connect(self.choose_save)
         self.export.clicked.connect(self.choose_export)
-        self.view.chosen.connect(lambda row: self.jump(self.view.table.source.jump(row)))
+        self.view.chosen.connect(self._chosen)
         self.client.scenario_opened.connect(self.take_scenario)
         if self.client.scenario is not None:
             self.take_scenario(self.client.scenario)
@@ -103,7 +105,7 @@ class ScenarioPanel(Panel):
         self.problem = ""
         self.record.setChecked(False)
         self.player = Player(scenario)
-        self.waiting, self.playing = None, False
+        self.waiting, self.playing, self.by_hand = None, False, None
         self.refresh()
 
     def start(self) -> None:
@@ -112,7 +114,7 @@ class ScenarioPanel(Panel):
         if not scenario:
             return
         self.player.restart()
-        self.waiting, self.playing = None, False
+        self.waiting, self.playing, self.by_hand = None, False, None
         self.opening = True
         self.send(
             OpenModel(
@@ -132,6 +134,8 @@ class ScenarioPanel(Panel):
         op = self.player.next_op
         if op is None or self.waiting is not None:
             return
+        if not self.playing:
+            self.by_hand = None
         self.waiting = len(self.player.results)
         chunk = self.player.scenario.get("chunk")
         self.send(Do(from_json(with_chunk(op, chunk), self.waiting)))
@@ -139,6 +143,7 @@ class ScenarioPanel(Panel):
 
     def play_all(self) -> None:
         """Do all ops that are left, as their results come."""
+        self.by_hand = None
         self.playing = True
         self.step_op()
 
@@ -188,6 +193,7 @@ class ScenarioPanel(Panel):
 
     def take_recording(self) -> None:
         """Make the recording the scenario that is shown, as played."""
+        self.by_hand = None
         name = slug(self.name.text() or "recorded")
         self.player = Player(self.recorder.scenario(name), list(self.recorder.results))
         self.player.final = dict(self.recorder.final)
@@ -247,9 +253,15 @@ class ScenarioPanel(Panel):
         )
         self.view.setVisible(loaded)
         self.view.set_table(player.table())
-        if ready:
-            self.view.show_row(len(player.results))
+        if loaded:
+            newest = max(0, len(player.results) - 1)
+            self.view.show_row(newest if self.by_hand is None else self.by_hand)
         self._say()
+
+    def _chosen(self, row: int) -> None:
+        """The user looks at an op: it stays chosen until the next step or play."""
+        self.by_hand = row
+        self.jump(self.view.table.source.jump(row))
 
     def _say(self) -> None:
         words, role = self.player.verdict()

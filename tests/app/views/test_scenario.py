@@ -84,6 +84,37 @@ def test_a_done_row_leads_to_its_event(desk, panel):
     assert desk.hub.selection.event == desk.client.records[1].number
 
 
+def test_the_row_follows_the_op_that_ran_last(desk, panel):
+    panel.load(shipped("hole-refused"))
+    settle(desk, panel)
+    assert panel.view.rows() == [0]
+    for done in range(2):
+        desk.qtbot.mouseClick(panel.step, LEFT)
+        settle(desk, panel)
+        assert panel.view.rows() == [done]
+    desk.qtbot.mouseClick(panel.play, LEFT)
+    settle(desk, panel)
+    assert panel.view.rows() == [panel.view.table.rowCount() - 1]
+    assert desk.hub.selection.event is None, "following chooses no event"
+
+
+def test_a_row_chosen_by_hand_stays_chosen_while_ops_are_played(desk, panel):
+    panel.load(shipped("hole-refused"))
+    settle(desk, panel)
+    panel.step_op()
+    settle(desk, panel)
+    panel.play_all()
+    panel.view.choose_row(2)
+    settle(desk, panel)
+    assert panel.player.next_op is None
+    assert panel.view.rows() == [2]
+    desk.qtbot.mouseClick(panel.restart, LEFT)
+    settle(desk, panel)
+    desk.qtbot.mouseClick(panel.play, LEFT)
+    settle(desk, panel)
+    assert panel.view.rows() == [panel.view.table.rowCount() - 1]
+
+
 def test_a_bad_file_is_said_in_place_and_changes_nothing(desk, panel, tmp_path):
     panel.load(shipped("hole-refused"))
     settle(desk, panel)
