@@ -19,13 +19,27 @@ from engine.terms import FailKind, TxnStage
 WHEN = (("once", "Once, next time"), ("always", "Always"), ("nth", "On time number"))
 
 
+class StageBox(QComboBox):
+    """A box to type in that leaves Enter to the form.
+
+    While its text is selected, as it is when the focus came by Tab, the completer would take the
+    first Enter for its own and only unselect.
+    """
+
+    def keyPressEvent(self, event) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+
 class FaultPanel(Panel):
     """Stage, kind and when; the armed list; digests before and after for every owner."""
 
     title = "Fault injector"
 
     def build(self) -> None:
-        self.stage, self.kind, self.when = QComboBox(), QComboBox(), QComboBox()
+        self.stage, self.kind, self.when = StageBox(), QComboBox(), QComboBox()
         self.nth = QSpinBox()
         self.nth.setRange(1, 1_000_000)
         self.nth.setValue(3)

@@ -6,8 +6,9 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.views.faults import FaultPanel
+from app.views.main_window import MainWindow
 from engine.commands import ArmFault, ClearFaults, Feed, Run
-from engine.events import FaultsChanged
+from engine.events import FaultsChanged, SessionOpened
 from tests.helpers import sessions
 
 
@@ -46,6 +47,30 @@ def test_enter_in_the_stage_arms(desk, panel):
     pick(panel, "verify", "oom", "once")
     desk.qtbot.keyClick(panel.stage.lineEdit(), Qt.Key.Key_Return)
     assert desk.sent == [ArmFault("verify", "oom", 1, 0)]
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
+def test_the_first_enter_in_the_window_arms(qtbot, settings, key):
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.show()
+    window.build_panels()
+    sessions.fill(window.client, sessions.journal(3), sessions.sequence(0, 0, 12))
+    window.client.receive(1, SessionOpened("tiny", "cpu", sessions.stage_names(), (), ()))
+    window.client.deliver_now()
+    panel = window.docks.panels["faults"]
+    window.go_to_panel("faults")
+    panel.flush()
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    panel.kind.setFocus()
+    qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Backtab)
+    assert window.focusWidget() is panel.stage
+    assert panel.stage.lineEdit().hasSelectedText()
+    sent = []
+    window.client.sent.connect(lambda ticket, command: sent.append(command))
+    qtbot.keyClick(window.focusWidget(), key)
+    assert sent == [ArmFault(panel.stage.currentText(), "structural", 1, 0)]
 
 
 def test_an_unknown_stage_is_refused_in_place(desk, panel):
