@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.models import text
+from app.models.foreign import joined
 from app.models.table import Cell, Column, Jump, Row, Table
 
 Report = dict[str, Any]
@@ -74,15 +75,22 @@ def verdict(report: Report) -> tuple[str, bool]:
 
 
 def finding_table(report: Report) -> Table:
-    """Every finding, then every range that is marked, each with where it leads."""
+    """Every finding, then whatever else is marked, each once and with where it leads.
+
+    A finding whose ranges are known is told by them, with the parts that each concerns; one
+    without any has a row with the reason.
+    """
+    marked = [item for seq in report.get("sequences") or () for item in _ranges(seq)]
     rows = []
-    for number, code in enumerate(report.get("findings") or ()):
+    found = tuple(report.get("findings") or ())
+    for number, code in enumerate(found):
+        own = [row for of, row in marked if of == code]
         words = WORDS.get(code, "")
         reason = report.get("reason") if number == 0 else ""
         said = f"{words}: {reason}" if reason else words
-        rows.append(_finding(code, None, "", said, _first_jump(report, code), "failed", "cross"))
-    for sequence in report.get("sequences") or ():
-        rows += list(_ranges(sequence))
+        jump = _first_jump(report, code)
+        rows += own or [_finding(code, None, "", said, jump, "failed", "cross")]
+    rows += [row for of, row in marked if of not in found]
     for name in report.get("unproved") or ():
         said = f"{name}: the file cannot show how far it has come"
         rows.append(_finding("unproved", None, "", said, None, "warning", "warning"))
@@ -104,26 +112,43 @@ def _finding(
         Cell(where or text.NOTHING),
         Cell(said, tip=said),
     )
-    return Row(cells, jump, f"{code}/{seq}/{where}")
+    return Row(cells, jump, f"{code}/{seq}/{where}/{said}")
 
 
-def _ranges(sequence: Report) -> Iterator[Row]:
-    seq = sequence.get("id")
+def _ranges(sequence: Report) -> Iterator[tuple[str, Row]]:
+    """(finding, row) of every range that is marked."""
+    parts = sequence.get("parts") or ()
     for key, code, words in RANGES:
+        role = code if code == "forgotten" else "hole"
         for item in sequence.get(key) or ():
-            start, stop = half_open(item)
-            jump = _jump(sequence, start, stop)
-            yield _finding(code, seq, text.span(start, stop), words, jump, "hole", "cross")
-    for part in sequence.get("parts") or ():
-        for key, code, words in PART_RANGES:
+            where = half_open(item)
+            concerned = [str(part.get("name")) for part in parts if _meets(part.get(key), where)]
+            said = f"{words}, in {joined(concerned)}" if concerned else words
+            yield code, _range_row(sequence, code, where, said, role)
+    for key, code, words in PART_RANGES:
+        names: dict[tuple[int, int], list[str]] = {}
+        for part in parts:
             for item in list(part.get(key) or ())[:MOST_RANGES]:
-                start, stop = half_open(item)
-                said = f"{part.get('name')}: {words}"
-                jump = _jump(sequence, start, stop)
-                yield _finding(code, seq, text.span(start, stop), said, jump, "hole", "cross")
+                names.setdefault(half_open(item), []).append(str(part.get("name")))
+        for where, concerned in names.items():
+            said = f"{joined(concerned)}: {words}"
+            yield code, _range_row(sequence, code, where, said, "hole")
+    seq = sequence.get("id")
     for group in sequence.get("broken") or ():
         said = f"group g{group} has a missing or repeated position"
-        yield _finding("broken group", seq, f"g{group}", said, Jump(group=group), "hole", "cross")
+        row = _finding("broken group", seq, f"g{group}", said, Jump(group=group), "hole", "cross")
+        yield "broken group", row
+
+
+def _range_row(sequence: Report, code: str, where: tuple[int, int], said: str, role: str) -> Row:
+    jump = _jump(sequence, *where)
+    return _finding(code, sequence.get("id"), text.span(*where), said, jump, role, "cross")
+
+
+def _meets(ranges: object, where: tuple[int, int]) -> bool:
+    """True where one of the ranges of a part has a position of another range."""
+    found = map(half_open, ranges if isinstance(ranges, list) else ())
+    return any(start < where[1] and stop > where[0] for start, stop in found)
 
 
 def half_open(item: object) -> tuple[int, int]:

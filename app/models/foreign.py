@@ -69,10 +69,10 @@ def _different(sequence: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         key = shape(part)
         if key != shape(sequence) and isinstance(part.get("run"), list):
             found.setdefault(key, ([], part))[0].append(str(part.get("name", "part")))
-    return [(_joined(names), part) for names, part in found.values()]
+    return [(joined(names), part) for names, part in found.values()]
 
 
-def _joined(names: list[str]) -> str:
+def joined(names: list[str]) -> str:
     """`layer.2, layer.3`, or the ends of a long list."""
     return ", ".join(names) if len(names) <= 3 else f"{names[0]} to {names[-1]} ({len(names)})"
 

@@ -48,7 +48,6 @@ def test_findings_lead_to_positions():
     rows = [(r.cells[0].text, r.cells[2].text, r.jump and r.jump.positions) for r in table.rows]
     assert rows == [
         ("torn", "–", (15, 16)),
-        ("hole", "–", (12, 14)),
         ("hole", "12 – 13", (12, 14)),
         ("forgotten", "12 – 15", (12, 16)),
         ("broken group", "g3", None),
@@ -61,11 +60,30 @@ def test_rows_that_are_not_finite_lead_to_their_positions():
     report = {"findings": ["non_finite"], "sequences": [{"id": 4, "run": [0, 23], "parts": [part]}]}
     rows = findings.finding_table(report).rows
     assert [(r.cells[2].text, r.jump and (r.jump.seq, r.jump.positions)) for r in rows] == [
-        ("–", None),
         ("12 – 23", (4, (12, 24))),
         ("5", (4, (5, 6))),
     ]
-    assert rows[1].cells[3].text == "layer.1: rows that are not finite"
+    assert rows[0].cells[3].text == "layer.1: rows that are not finite"
+
+
+def test_a_hole_is_one_row_with_the_parts_that_it_concerns():
+    rows = findings.finding_table(TORN).rows
+    (hole,) = (row for row in rows if row.cells[0].text == "hole")
+    assert hole.cells[1].text == "0"
+    assert hole.cells[3].text == "missing inside the run, in layer.0"
+
+
+def test_the_same_rows_of_several_parts_are_one_finding():
+    parts = [{"name": f"layer.{n}", "non_finite": [[3, 4]]} for n in range(5)]
+    report = {"findings": ["non_finite"], "sequences": [{"id": 0, "run": [0, 7], "parts": parts}]}
+    (row,) = findings.finding_table(report).rows
+    assert row.cells[3].text == "layer.0 to layer.4 (5): rows that are not finite"
+
+
+def test_a_finding_without_ranges_keeps_its_reason():
+    report = {"findings": ["hole"], "reason": "under two chains", "sequences": []}
+    (row,) = findings.finding_table(report).rows
+    assert row.cells[3].text == "a position inside the run is missing: under two chains"
 
 
 def test_parts_stand_against_the_run():
