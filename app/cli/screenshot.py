@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 HELP = "make one picture of the window or a panel"
 WAIT_S = 60.0
 """Longest wait for a file to be opened and its panels to be filled."""
+OTHER_NAMES = {"marks": "bookmarks"}
+"""Panels that are called here as their titles are; their own ids are taken, too."""
 SETTLE_S = 0.3
 """Panels redraw at most every 50 ms; after this all of them have."""
 
@@ -53,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--theme", choices=("light", "dark", "contrast"), default="light", help="colours (light)"
     )
-    ids = ", ".join(("run", *(panel.id for panel in PANELS)))
+    ids = ", ".join(("run", *(OTHER_NAMES.get(panel.id, panel.id) for panel in PANELS)))
     parser.add_argument("--panel", metavar="ID", help=f"only this panel: {ids}")
     parser.add_argument(
         "--scale", type=int, choices=(1, 2), default=1, help="device pixels a pixel"
@@ -185,10 +187,13 @@ def _write(window: MainWindow, args: argparse.Namespace) -> None:
     target: QWidget = window
     if args.panel is not None:
         known = {"run": window.run_panel, **window.docks.panels}
-        if args.panel not in known:
-            raise EngineError(f"expected a panel of {', '.join(known)}, given {args.panel!r}")
-        window.go_to_panel(args.panel) if args.panel != "run" else None
-        target = known[args.panel]
+        inner = {name: id for id, name in OTHER_NAMES.items()}
+        id = inner.get(args.panel, args.panel)
+        if id not in known:
+            names = ", ".join(OTHER_NAMES.get(name, name) for name in known)
+            raise EngineError(f"expected a panel of {names}, given {args.panel!r}")
+        window.go_to_panel(id) if id != "run" else None
+        target = known[id]
     message = window.error_bar.whole().strip() if window.error_bar.isVisible() else ""
     if message and window.client.session is None and not window.client.offline:
         raise EngineError(message.splitlines()[0])

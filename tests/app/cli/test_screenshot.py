@@ -52,6 +52,19 @@ def test_a_panel_of_a_file_alone(tmp_path: Path) -> None:
     assert share(table, "light", "group_a") > 0.1
 
 
+def test_bookmarks_are_called_as_their_panel_or_by_their_id(tmp_path: Path) -> None:
+    pictures = []
+    for name in ("bookmarks", "marks"):
+        out = tmp_path / f"{name}.png"
+        done = child("screenshot", "hole-refused", "--out", out, "--panel", name)
+        assert done.status == 0, done.err
+        pictures.append(pixels(out).tolist())
+    assert pictures[0] == pictures[1]
+    helped = " ".join(child("screenshot", "--help").out.split())
+    assert "bookmarks" in helped
+    assert " marks," not in helped
+
+
 def test_a_scenario_that_ships_by_its_name(tmp_path: Path) -> None:
     out = tmp_path / "s.png"
     done = child("screenshot", "hole-refused", "--out", out, "--panel", "journal")
