@@ -16,13 +16,23 @@ from app.models.state import State
 from app.models.table import Cell, Column, Jump, Row, Table
 from engine.snapshot import OwnerView, PartView, SequenceView
 
+STATE_TIPS = {
+    "same": "both banks hold the same",
+    "stale": "the private bank lacks what the last transaction wrote; the next one copies it first",
+    "in flight": "a transaction is writing into the private bank",
+    "sealed": "written to the end and checked, ready for the flip",
+    "single": "there is no second bank",
+}
+UNSEALED = "No digest yet: an owner gets one when it is sealed, just before the flip"
 OWNER_COLUMNS = (
     Column("Owner"),
     Column("Public", mono=True, tip="Digest of the visible content, first 8 of 32 hex digits"),
-    Column("Private", mono=True, tip="Digest in the private bank once it is caught up and sealed"),
     Column(
-        "State", tip="same, stale (catch-up due), in flight, sealed, or single (no second bank)"
+        "Private",
+        mono=True,
+        tip="Digest in the private bank; unsealed while it is behind or still being written",
     ),
+    Column("State", tip="\n".join(f"{state}: {tip}" for state, tip in STATE_TIPS.items())),
     Column("Bytes", "right", mono=True, tip="Storage of one bank"),
     Column("Stale rows", "right", mono=True, tip="Rows that the next catch-up copies"),
     Column("Per", tip="What the owner keeps one row for"),
@@ -129,19 +139,30 @@ def owner_table(state: State) -> Table:
 
 def _owner_row(view: OwnerView) -> Row:
     state = Cell(
-        view.state, role=STATE_ROLES.get(view.state, ""), glyph=STATE_GLYPHS.get(view.state, "")
+        view.state,
+        role=STATE_ROLES.get(view.state, ""),
+        glyph=STATE_GLYPHS.get(view.state, ""),
+        tip=STATE_TIPS.get(view.state, ""),
     )
     layers = "\n".join(f"layer {layer}: {value}" for layer, value in view.layers)
     cells = (
         Cell(view.name, tip="\n".join(filter(None, (of_owner(view.name), layers)))),
         digest_cell(view.public_digest),
-        digest_cell(view.private_digest, absent="none" if view.state == "single" else "unsealed"),
+        _private_cell(view),
         state,
         Cell(text.size(view.n_bytes), tip=f"{text.count(view.n_bytes)} bytes a bank"),
         Cell(text.count(view.n_stale_rows) if view.n_stale_rows else text.NOTHING),
         Cell(view.unit, role="text2"),
     )
     return Row(cells, Jump(owner=view.name), view.name)
+
+
+def _private_cell(view: OwnerView) -> Cell:
+    """The digest in the private bank, or why there is none."""
+    if view.private_digest or view.state == "single":
+        return digest_cell(view.private_digest)
+    why = f"{UNSEALED}; {STATE_TIPS[view.state]}" if view.state in STATE_TIPS else UNSEALED
+    return Cell("unsealed", role="text2", tip=why)
 
 
 def digest_cell(value: str, absent: str = "none") -> Cell:

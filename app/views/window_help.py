@@ -22,6 +22,8 @@ GLOSSARY = (
     ("flip", "one integer changes, and the private bank is the public one"),
     ("owner", "the only code that writes one kind of state, such as the keys of attention"),
     ("digest", "a short hash of an owner's visible content"),
+    ("sealed", "written to the end, checked and hashed, ready for the flip; unsealed before that"),
+    ("stale", "an owner whose private bank lacks what the last transaction wrote: catch-up is due"),
     ("cell", "a physical place; the same position may move to another one"),
 )
 

@@ -48,6 +48,18 @@ def test_owner_table_has_one_row_an_owner_in_their_order():
 def test_an_unsealed_owner_has_no_private_digest():
     table = banks.owner_table(live(sequence(), state="in flight"))
     assert table.rows[0].cells[2].text == "unsealed"
+    assert table.rows[0].cells[2].tip == (
+        "No digest yet: an owner gets one when it is sealed, just before the flip; "
+        "a transaction is writing into the private bank"
+    )
+
+
+def test_every_state_of_an_owner_is_explained_in_cell_and_header():
+    for state in banks.STATE_GLYPHS:
+        cell = banks.owner_table(live(sequence(), state=state)).rows[0].cells[3]
+        assert cell.tip == banks.STATE_TIPS[state]
+        assert f"{state}: {cell.tip}" in banks.OWNER_COLUMNS[3].tip
+    assert "unsealed" in banks.OWNER_COLUMNS[2].tip
 
 
 def test_sound_sequence_agrees_everywhere_and_is_usable_whole():
