@@ -282,7 +282,9 @@ class RunOverview(drawing.Drawing):
             painter.fillRect(mark, theme.colour("accent"))
         a = max(float(self.gutter), axis.to_pixel(self.box[0]))
         b = min(float(self.width()), axis.to_pixel(self.box[1]))
-        box = QRectF(a + 1, rect.top() + 1, max(6.0, b - a - 2), rect.height() - 2)
+        # round what is shown, not over it: a run may be as wide as the line
+        left, right = max(1.0, a - 2), min(self.width() - 1.0, max(a + 6, b + 2))
+        box = QRectF(left, rect.top() + 1, right - left, rect.height() - 2)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(theme.colour("base"), 4))
         painter.drawRect(box)

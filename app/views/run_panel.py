@@ -252,7 +252,9 @@ class RunPanel(QWidget):
             return
         view = self.view_of(track.seq)
         group = model.group_at(track, start)
-        if group is not None and stop > model.group_range(track, group)[1]:
+        if group is not None and (
+            stop > model.group_range(track, group)[1] or model.is_broken(track, group)
+        ):
             group = None
         cell = cell_of(view, start) if view is not None else None
         fields = {"seq": track.seq, "start": start, "stop": stop, "group": group, "cell": cell}

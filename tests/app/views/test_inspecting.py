@@ -343,7 +343,7 @@ def test_a_finding_leads_to_its_positions(desk):
     assert panel.line.text() == (
         "torn.safetensors: torn: layers 0 and 1 end at 31, layers 2 and 3 at 15"
     )
-    click(desk, panel.found, 2)
+    click(desk, panel.found, 1)
     assert (desk.hub.selection.start, desk.hub.selection.stop) == (12, 14)
 
 

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 
 from app import theme
 from app.models.foreign import track_of_ranges
+from app.models.selection import Selection
 from app.models.sequences import Kind
 from app.views.run_detail import RunDetail
 from app.views.run_paint import TICK_LANE
@@ -75,6 +76,11 @@ def test_panel_counts_forgotten_positions_of_another_engine_apart(qtbot, desk) -
     assert panel.summary.text().endswith("tail 2 · holes 4 · forgotten 4")
     qtbot.mouseClick(chips[Kind.FORGOTTEN], Qt.MouseButton.LeftButton)
     panel.detail.fit_all()
+    assert panel.go_to(9)
+    assert desk.hub.selection.group is None, "it is in no complete group"
+    assert panel.go_to(17)
+    assert desk.hub.selection.group == 4
+    panel.hub.select(Selection())
     assert share(lane(panel.detail, 9), "forgotten") > 0.5
     assert share(lane(panel.detail, 1), "group_a") == 0
     first = panel.overview.pointer_words(panel.overview.axis().to_pixel(8.5), 20)
