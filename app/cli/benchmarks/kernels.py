@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import metal
-from metal.measure import measure
+from engine.kernel_times import kernel_times
 
 
 def bench_kernels() -> Iterator[dict[str, Any]]:
     """On the accelerator; without one the compiled text on the host, on a sixteenth of the size."""
-    found = [target for target in metal.available() if target != "cpu"]
-    if not found:
-        raise RuntimeError("no target runs the kernels here: neither a GPU nor a C++ compiler")
-    target = found[0]
-    for times in measure(target):
+    target, measured = kernel_times()
+    for times in measured:
         name = f"kernels.{target}.{times.sample.kernel}.{times.sample.shape}"
         common: dict[str, Any] = {"unit": "times", "goal": None, "ours": times.kernel}
         peer = {"peer": times.peer, "peer_name": times.sample.peer_name}

@@ -19,6 +19,7 @@ from app.views.main_window import MainWindow
 from app.views.preferences import PreferencesDialog
 from engine.admission import default_budget
 from tests.app.views.pseudo import cut_off, pseudo_locale  # noqa: F401  a fixture
+from tests.helpers.sessions import opened
 
 MACHINE = backend_choices(
     [("metal", False, "needs macOS"), ("cuda", False, "needs a GPU"), ("cpu", True, "MLX")]
@@ -109,9 +110,14 @@ def test_the_look_changes_at_once_and_the_menus_agree(window, dialog, qapp) -> N
 def test_chunk_and_backend_are_those_of_the_toolbar(window, dialog) -> None:
     sent: list[object] = []
     window.client.sent.connect(lambda _ticket, command: sent.append(command))
+    dialog.chunk.setValue(11)  # without a session nobody is there to hear it
+    assert (window.engine_bar.chunk.value(), window.settings.chunk) == (11, 11)
+    assert sent == []
+    window.client.session = opened()
     dialog.chunk.setValue(12)
     assert (window.engine_bar.chunk.value(), window.settings.chunk) == (12, 12)
     assert [command.n_tokens for command in sent] == [12]
+    window.client.session = None
     choose(dialog.backend, "cpu")
     assert (window.engine_bar.backend.currentText(), window.settings.backend) == ("cpu", "cpu")
 
