@@ -46,6 +46,9 @@ def piece_bytes(config: Config, rows: int, n_live: int) -> int:
     qsa += 3 * (n_live // config.group_size + 64)
     total = sum(layer + (gdn if kind == "gdn" else qsa) for kind in config.layers)
     total += len(config.ple_layers) * 6 * streams
+    if "gdn" in config.layers:  # one layer's states at a time, one a token where ops make them
+        sides = config.linear_key_head_dim * config.linear_value_head_dim
+        total += 2 * config.linear_num_value_heads * sides
     return rows * FLOAT_BYTES * (total + 2 * config.vocab_size + 2 * streams)
 
 

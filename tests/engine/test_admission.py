@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from engine.admission import admit, default_budget, piece_bytes
-from engine.engine import append
+from engine.engine import Engine, append
 from engine.errors import StepFailed
+from engine.random_model import random_model
 from engine.terms import FailKind
 from tests.helpers import golden
 from tests.helpers.engines import good, needed, prompt, session
@@ -57,6 +58,26 @@ def test_the_estimate_is_an_upper_bound_of_the_real_peak(name: str, mode: str) -
         rows = -(-min(n, 64) // tile) * tile + tile
         peak = mx.get_peak_memory() - active
         assert peak <= piece_bytes(model.config, rows, at) + 2 * grown + (1 << 18), (n, at)
+
+
+@pytest.mark.parametrize("mode", ["inspect", "fast"])
+def test_the_estimate_covers_large_recurrent_states(mode: str) -> None:
+    """Array operations keep one state a token; with many heads they outweigh everything else."""
+    sizes = {"linear_num_value_heads": 32, "linear_key_head_dim": 64, "linear_value_head_dim": 64}
+    model = random_model("cpu", 1, num_experts=4, **sizes)
+    engine = Engine(model, name="random", mode=mode, prove="failures")
+    tokens = prompt(n=200)
+    good(engine, append(0, 0, tokens[:8]))
+    good(engine, append(0, 8, tokens[8:16]))
+    for at, n in ((16, 64), (80, 1), (81, 64)):
+        asked = needed(engine, append(0, at, tokens[at : at + n]))
+        mx.synchronize()
+        mx.clear_cache()
+        mx.reset_peak_memory()
+        active, used = mx.get_active_memory(), engine.snapshot().used_bytes
+        good(engine, append(0, at, tokens[at : at + n]))
+        peak = mx.get_peak_memory() - active
+        assert peak <= asked + engine.snapshot().used_bytes - used + (1 << 18), (n, at)
 
 
 @pytest.mark.parametrize("mode", ["inspect", "fast"])
