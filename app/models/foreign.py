@@ -82,13 +82,31 @@ def _track(n: int, item: dict[str, Any], label: str, group_size: int) -> Track:
     if not run:
         return track_of_ranges(n, (), (), group_size, label)
     live = without(run[0], half_open(item.get("holes")))
-    evicted: Ranges = []
+    evicted = half_open(item.get("evicted"))
     for part in item.get("parts") or ():
         evicted += half_open(part.get("evicted"))
-    before = sorted({(a, min(b, run[0][0])) for a, b in evicted if a < run[0][0]})
+    gone = sorted({(a, min(b, run[0][0])) for a, b in evicted if a < run[0][0]})
+    gone += _gone_inside(item, live, evicted)
     repeated = half_open(item.get("duplicates"))
     start = min(0, run[0][0])
-    return track_of_ranges(n, live, before, group_size, label, start, repeated)
+    return track_of_ranges(n, live, gone, group_size, label, start, repeated)
+
+
+def _gone_inside(item: dict[str, Any], live: Ranges, evicted: Ranges) -> Ranges:
+    """Evicted positions between live ones, as a rotating cache has that keeps its first tokens.
+
+    A sequence whose windowed layers alone let them go still has them in the others: they are
+    gone where they make up what the count of live positions lacks.
+    """
+    inside = [pair for a, b in live for pair in _within(merged(evicted), a, b)]
+    lacking = sum(b - a for a, b in live) - int(item.get("live") or 0)
+    return inside if lacking and sum(b - a for a, b in inside) == lacking else []
+
+
+def _within(ranges: Ranges, start: int, stop: int) -> Ranges:
+    """The parts of ranges that lie in [start, stop)."""
+    clipped = ((max(a, start), min(b, stop)) for a, b in ranges)
+    return [(a, b) for a, b in clipped if a < b]
 
 
 def tracks_of_files(reports: list[dict[str, Any]], group_size: int = 4) -> tuple[Track, ...]:
@@ -125,8 +143,10 @@ def track_of_ranges(
 
     A range before the first live one that is not evicted is padding. Groups are counted from
     the first live position; the tail is what follows the last full group. Live positions of a
-    group that a hole or a `repeated` position breaks are forgotten.
+    group that a hole or a `repeated` position breaks are forgotten. What is evicted inside of a
+    live range was let go on purpose: it breaks nothing.
     """
+    evicted = list(evicted)
     live, label = merged(live), label or f"sequence {seq}"
     if not live:
         _, kinds = tiled(())
@@ -142,7 +162,7 @@ def track_of_ranges(
         segments += groups.cut(a, min(b, groups_to))
         segments.append((max(a, groups_to), b, Kind.TAIL))
         at = b
-    bounds, kinds = tiled(segments)
+    bounds, kinds = tiled(_overlaid(segments, _within(merged(evicted), anchor, end)))
     return Track(
         seq=seq,
         bounds=bounds,
@@ -167,6 +187,20 @@ def _before(at: int, anchor: int, evicted: Ranges) -> Segments:
         segments += [(at, a, Kind.PADDING), (max(a, at), b, Kind.EVICTED)]
         at = b
     return [*segments, (at, anchor, Kind.PADDING)]
+
+
+def _overlaid(segments: Segments, gone: Ranges) -> Segments:
+    """The segments with the ranges of `gone` as evicted; both ascend."""
+    if not gone:
+        return segments
+    found: Segments = []
+    for start, stop, kind in segments:
+        at = start
+        for a, b in _within(gone, start, stop):
+            found += [(at, a, kind), (a, b, Kind.EVICTED)]
+            at = b
+        found.append((at, stop, kind))
+    return found
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:

@@ -99,3 +99,27 @@ def test_runs_of_several_files_are_numbered_anew_and_named_by_their_file() -> No
         (1, "two.seq: sequence 3"),
         (2, "two.seq: sequence 4"),
     ]
+
+
+def test_what_a_rotating_cache_let_go_between_its_first_tokens_and_its_window() -> None:
+    with open_file(DATA / "mlx-lm" / "wrapped-keep4-qwen3.safetensors") as opened:
+        report = opened.report.to_json()
+    (track, *rest) = foreign.tracks_of(report)
+    assert rest == []
+    assert ranges(track, Kind.EVICTED) == [[4, 14]]
+    assert ranges(track, Kind.GROUP_A) == [[0, 3], [15, 31]]
+    assert ranges(track, Kind.TAIL) == [[32, 34]]
+    assert track.n_live == report["sequences"][0]["live"] == 24
+    assert track.n_whole == report["sequences"][0]["complete_groups"] == 5
+
+
+def test_what_only_some_parts_let_go_is_still_there() -> None:
+    full = {"name": "layer.0", "run": [0, 19], "live": 20}
+    part = {"name": "layer.1", "run": [0, 19], "live": 12, "evicted": [[4, 11]]}
+    sequence = {"id": 0, "run": [0, 19], "live": 20, "parts": [full, part]}
+    (track,) = foreign.tracks_of({"sequences": [sequence]})
+    assert track.count(Kind.EVICTED) == 0
+    assert track.n_live == 20
+    (track,) = foreign.tracks_of({"sequences": [{**sequence, "live": 12, "parts": [part]}]})
+    assert ranges(track, Kind.EVICTED) == [[4, 11]]
+    assert track.n_live == 12
