@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from engine.errors import EngineError
+from engine.printable import printable
 
 BACKENDS = ("auto", "metal", "cuda", "cpu")
 
@@ -20,8 +21,11 @@ class UsageError(EngineError):
 
 
 def one_line(error: BaseException) -> str:
-    """An error as one sentence."""
-    text = " ".join(str(error).split())
+    """An error as one sentence; the system's with the file first and without its number."""
+    text = str(error)
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        text = f"{printable(os.fsdecode(error.filename))}: {error.strerror}"
+    text = " ".join(text.split())
     return text or type(error).__name__
 
 
