@@ -81,8 +81,7 @@ MUTANTS = (
         "        if self.spoiled:\n            for owner in self.owners.values():\n"
         "                cast(Any, owner).remake(public.owners[owner.name])\n        else:\n",
         "        if True:\n",
-        f"{REAL}test_a_weight_whose_file_was_cut",
-        CATCH_UP,
+        f"{REAL}test_nothing_of_a_bank_whose_evaluation_failed_is_used_again",
     ),
     planted(
         "a bank whose evaluation failed is used again",

@@ -374,3 +374,22 @@ def test_a_broken_invariant_stops_publishing_and_keeps_the_state(mode: str, tmp_
     other = session(TINY, mode=mode)
     load_session(other, tmp_path / "a.safetensors")
     assert other.digests() == digests
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_of_a_bank_whose_evaluation_failed_is_used_again(mode: str) -> None:
+    """Undefined content may stand in any row, not only in those that the attempt wrote."""
+    tokens = prompt(TINY, 40)
+    engine, expected = session(TINY, mode=mode), session(TINY, mode=mode)
+    good(expected, append(0, 0, tokens))
+    good(engine, append(0, 0, tokens[:20]))
+    good(engine, append(0, 20, tokens[20:30]))
+    private = engine.pair.private_bank
+    for owner in private.positional():
+        for place, table in owner.tables.items():
+            owner.tables[place] = mx.full(table.shape, 7, table.dtype)
+        mx.eval(owner.arrays())
+    private.spoiled = True
+    good(engine, append(0, 30, tokens[30:]))
+    assert public(engine) == public(expected)
+    engine.audit()
