@@ -24,13 +24,10 @@ from engine.snapshot import Extents
 Key = int | str
 """A sequence number, or the name of a slot."""
 
-NUMPY_OF: Final = {mx.bfloat16: (mx.uint16, "bfloat16")}
-
 
 def to_numpy(array: mx.array) -> npt.NDArray[Any]:
     """A host copy of an evaluated array; bfloat16 comes as its uint16 bits."""
-    view = NUMPY_OF.get(array.dtype)
-    return np.array(array.view(view[0]) if view else array)
+    return np.array(array.view(mx.uint16) if array.dtype == mx.bfloat16 else array)
 
 
 def dtype_name(dtype: mx.Dtype) -> str:

@@ -130,7 +130,7 @@ def _products(draw: _Draw, divisor: int) -> Iterator[Sample]:
     for dtype in (mx.float32, mx.bfloat16):
         for rows in (1, 64):
             inputs = (draw.normal(rows, wide, dtype=dtype), draw.normal(wide, wide, dtype=dtype))
-            shape = f"{rows}x{wide}x{wide}.{_name(dtype)}"
+            shape = f"{rows}x{wide}x{wide}.{reference.NAMES[dtype]}"
             moved = _bytes(*inputs) + rows * wide * inputs[0].itemsize
             yield Sample("linear", shape, inputs, {}, mx.matmul, "one product, not exact", moved)
     n_experts = 64 // divisor
@@ -142,7 +142,7 @@ def _products(draw: _Draw, divisor: int) -> Iterator[Sample]:
         x = draw.normal(rows, wide, dtype=dtype)
         used = min(rows, n_experts) * weight[0].nbytes
         moved = x.nbytes + used + rows * wide // 2 * x.itemsize
-        shape = f"{rows}-rows.{n_experts}-experts.{_name(dtype)}"
+        shape = f"{rows}-rows.{n_experts}-experts.{reference.NAMES[dtype]}"
         yield Sample(
             "expert_linear", shape, (x, weight, experts), {}, _gathered, "gather_mm", moved
         )
@@ -230,10 +230,6 @@ def _against(kernel: str, shape: str, inputs: Arrays, params: dict[str, int], mo
         return getattr(reference, kernel)(*arrays, **params)
 
     return Sample(kernel, shape, inputs, params, peer, "array operations", moved)
-
-
-def _name(dtype: mx.Dtype) -> str:
-    return str(dtype).rsplit(".", 1)[-1]
 
 
 def _bytes(*arrays: mx.array) -> int:

@@ -7,6 +7,7 @@ import pytest
 from app import theme
 from app.client import Client
 from app.views.hub import SelectionHub
+from app.views.run_detail import RunDetail
 from engine.commands import Do, OpenModel
 from engine.driver import Driver
 from engine.opjson import from_json
@@ -18,6 +19,16 @@ def scheme(request, qapp):
     """Run the test in both themes."""
     theme.apply(qapp, request.param)
     return request.param
+
+
+@pytest.fixture
+def detail(qtbot) -> RunDetail:
+    """A run's detail view of a known size."""
+    widget = RunDetail()
+    qtbot.addWidget(widget)
+    widget.resize(800, 160)
+    widget.show()
+    return widget
 
 
 class Desk:

@@ -17,21 +17,9 @@ from app.views.run_paint import TICK_LANE
 from app.views.run_panel import RunPanel
 from tests.app import values
 from tests.app.pixels import grab, is_mostly, share
+from tests.app.views.detail import middle
 
 BODY = 60
-
-
-@pytest.fixture
-def detail(qtbot) -> RunDetail:
-    widget = RunDetail()
-    qtbot.addWidget(widget)
-    widget.resize(800, 160)
-    widget.show()
-    return widget
-
-
-def middle(detail: RunDetail, position: int) -> int:
-    return int(detail.axis.to_pixel(position + 0.5))
 
 
 def lane(detail: RunDetail, position: int, low: int = 40, high: int = 120) -> np.ndarray:

@@ -14,19 +14,7 @@ from app.views.run_detail import RunDetail
 from app.views.run_paint import TICK_LANE
 from app.views.run_panel import RunPanel
 from tests.app.pixels import grab, share
-
-
-@pytest.fixture
-def detail(qtbot) -> RunDetail:
-    widget = RunDetail()
-    qtbot.addWidget(widget)
-    widget.resize(800, 160)
-    widget.show()
-    return widget
-
-
-def middle(detail: RunDetail, position: int) -> int:
-    return int(detail.axis.to_pixel(position + 0.5))
+from tests.app.views.detail import middle
 
 
 def lane(detail: RunDetail, position: int) -> np.ndarray:
