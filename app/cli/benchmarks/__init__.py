@@ -9,6 +9,7 @@ from __future__ import annotations
 
 MODULES: tuple[str, ...] = (
     "app.cli.benchmarks.capture",
+    "app.cli.benchmarks.graph",
     "app.cli.benchmarks.history",
     "app.cli.benchmarks.kernels",
     "app.cli.benchmarks.protect",
