@@ -1,9 +1,8 @@
 """Admission: bytes are counted before they are asked for.
 
 An impossible allocation can kill the process inside the array library, so a chunk whose peak
-does not fit the session's budget is refused in `reserve`. The estimate is an upper bound of what
-pieces keep until their fence: all stage outputs, gathered keys, scores, logits; and of the
-checkpoints and logits that stay until the end.
+does not fit the session's budget is refused in `reserve`. What one piece takes stands in
+`footprint`, what a whole transaction asks for in `demand`.
 """
 
 from __future__ import annotations
@@ -11,61 +10,68 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from engine.config import Config
+import mlx.core as mx
+
 from engine.derive import CHECKPOINT_TOKENS, Piece
 from engine.errors import StepFailed
+from engine.footprint import piece_bytes
 from engine.owner import Key
 from engine.terms import FailKind, TxnStage
 
-FLOAT_BYTES: Final = 4
+if TYPE_CHECKING:
+    from engine.graph.model import Model
+
 DEFAULT_SHARE: Final = 2
-"""One part in this many of the machine's memory is the default budget."""
+"""One part in this many of the memory is the default budget."""
 
 
-def default_budget() -> int:
-    """Half of the machine's memory in bytes; 8 GiB where the system does not say."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError):
-        return 8 << 30
+def default_budget(device: str = "auto") -> int:
+    """Half of the memory that a device has, in bytes; 8 GiB where the system does not say.
+
+    Args:
+        device: name of a backend; `auto` is a GPU where there is one.
+    """
+    total = (_gpu_memory() if device != "cpu" else 0) or _machine_memory()
     return total // DEFAULT_SHARE if total > 0 else 8 << 30
 
 
-def piece_bytes(config: Config, rows: int, n_live: int) -> int:
-    """Peak bytes of one piece of `rows` padded rows at `n_live` live positions."""
-    streams, hidden = config.stream_width, config.hidden_size
-    experts = config.num_experts_per_tok * 3 * config.moe_intermediate_size
-    experts += 3 * config.shared_expert_intermediate_size + config.num_experts
-    layer = 6 * streams + 8 * hidden + experts
-    gdn = 4 * config.conv_channels
-    visible = config.indexer_budget + config.group_size - 1
-    qsa = 4 * visible * config.num_key_value_heads * config.head_dim
-    qsa += 6 * config.num_attention_heads * (config.head_dim + visible)
-    qsa += 3 * (n_live // config.group_size + 64)
-    total = sum(layer + (gdn if kind == "gdn" else qsa) for kind in config.layers)
-    total += len(config.ple_layers) * 6 * streams
-    if "gdn" in config.layers:  # one layer's states at a time, one a token where ops make them
-        sides = config.linear_key_head_dim * config.linear_value_head_dim
-        total += 2 * config.linear_num_value_heads * sides
-    return rows * FLOAT_BYTES * (total + 2 * config.vocab_size + 2 * streams)
+def _machine_memory() -> int:
+    """Bytes of the machine's memory, 0 where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return 0
 
 
-def peak_bytes(config: Config, pieces: Iterable[Piece], tile: int, at_once: bool) -> int:
+def _gpu_memory() -> int:
+    """Bytes that the GPU may use, 0 without one: a card's own, or a share of what all use."""
+    if not (mx.metal.is_available() or mx.cuda.is_available()):
+        return 0
+    info = mx.device_info(mx.Device(mx.gpu))
+    keys = ("total_memory", "memory_size", "max_recommended_working_set_size")
+    known = [value for key in keys if isinstance(value := info.get(key), int) and value > 0]
+    return min(known, default=0)
+
+
+def peak_bytes(model: Model, pieces: Iterable[Piece], at_once: int | None) -> int:
     """Peak bytes of the heaviest evaluation.
 
     Args:
-        tile: rows of the backend's tiles.
-        at_once: whether all pieces up to a fence are one evaluation, as in fast mode.
+        at_once: None where every piece is an evaluation; else all up to a fence are one, and each
+            after the first may copy tables of this many bytes.
     """
     peak = held = 0
+    tile = model.backend.tile_rows
     for piece in pieces:
         n = len(piece.tokens)
         rows = -(-n // tile) * tile + tile
-        held += piece_bytes(config, rows, piece.at + n)
+        if held:
+            held += at_once or 0
+        held += piece_bytes(model, rows, piece.at + n)
         peak = max(peak, held)
-        if piece.fence or not at_once:
+        if piece.fence or at_once is None:
             held = 0
     return peak
 

@@ -98,6 +98,10 @@ class Bank:
         """Owners with tables along the cells."""
         return self._positional
 
+    def cell_bytes(self) -> int:
+        """Bytes of one cell in all tables."""
+        return sum(p.n_bytes for owner in self._positional for p in owner.places)
+
     def fixed(self) -> tuple[FixedOwner, ...]:
         """Owners with one value a sequence and layer."""
         return self._fixed

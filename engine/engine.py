@@ -114,9 +114,10 @@ class Engine:
         self.layout, self.model, self.name = layout, model, name
         self.mode: Mode = mode
         self.prove: Prove = prove
-        budget = default_budget() if budget_bytes is None else budget_bytes
+        if budget_bytes is None:
+            budget_bytes = default_budget(model.backend.name if model else "cpu")
         self.pair = BankPair((banks[0], banks[1]))
-        self.session = Session(self.pair, model, stages, budget, kept, audit_each)
+        self.session = Session(self.pair, model, stages, budget_bytes, kept, audit_each)
         self.cancel = CancelToken()
         self.faults: list[Fault] = []
         self.open: Transaction | None = None

@@ -66,7 +66,7 @@ def snapshot_of(session: LmSession) -> Snapshot:
         session.name,
         session.mode,
         "unproved",
-        default_budget(),
+        default_budget(session.backend),
         sum(view.n_bytes for view in owners),
         None,
         session.broken,

@@ -61,15 +61,17 @@ class RandomTensors:
         """Nothing is held."""
 
 
-def random_model(backend: str, seed: int = 0, **changes: Any) -> Model:
+def random_model(backend: str, seed: int = 0, dtype: str = "float32", **changes: Any) -> Model:
     """The built-in model's configuration with some entries changed, and random weights.
 
     Args:
-        backend: as for `open_engine`. changes: entries of `config.json`, as `hidden_size=1024`.
+        backend: as for `open_engine`.
+        dtype: of the weights and tables, such as `bfloat16`.
+        changes: entries of `config.json`, as `hidden_size=1024`.
     Raises: Unreadable for the backend, Malformed for entries that do not fit together.
     """
     device = device_named(backend)
     mx.set_default_device(mx.Device(mx.cpu if device == "cpu" else mx.gpu))
     with open(model_folder(BASE) / "config.json", encoding="utf-8") as file:
         config = parse_config(json.load(file) | changes)
-    return build_model(config, RandomTensors(seed), mx.float32, backend_for(device))
+    return build_model(config, RandomTensors(seed), getattr(mx, dtype), backend_for(device))

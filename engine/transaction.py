@@ -10,12 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import mlx.core as mx
 
-from engine.admission import FLOAT_BYTES, admit, checkpoint_bytes, peak_bytes
+from engine.admission import admit
 from engine.bank import Bank, BankPair
+from engine.demand import demand
 from engine.derive import GoBack, Piece, Work
 from engine.effects import Applied
 from engine.errors import EngineError, StepFailed
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     from engine.graph.model import Model
     from engine.ops import Op
     from engine.stage import Stage
+
+
+AT_ONCE_BYTES: Final = 4 << 20
+"""Tables up to this size may be copied for every piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,7 @@ class StageRecord:
         )
 
 
-@dataclass(slots=True)
+@dataclass
 class Transaction:
     """The transaction in flight; `Engine` opens at most one."""
 
@@ -134,8 +140,7 @@ class Transaction:
     def _reserve(self) -> None:
         """Admit the bytes, make room, and let the private bank catch up."""
         pair, private = self.session.pair, self.session.pair.private_bank
-        needed = self._table_bytes() + self._piece_bytes()
-        admit(needed, self.session_bytes(), self.session.budget_bytes)
+        admit(demand(self), self.session_bytes(), self.session.budget_bytes)
         private.catch_up(pair.public_bank)
         for owner in private.positional():
             owner.ensure(self.applied.history.n_cells)
@@ -152,28 +157,15 @@ class Transaction:
         public = self.session.pair.public_bank
         return stored + sum(c.n_bytes for marks in public.checkpoints.values() for c in marks)
 
-    def _piece_bytes(self) -> int:
-        """Bytes that running tokens takes at its peak, and those that stay until the end."""
-        model = self.session.model
-        if model is None:
-            return 0
-        pieces = [work for work in self.work if isinstance(work, Piece)]
-        needed = peak_bytes(model.config, pieces, model.backend.tile_rows, self.fast)
-        fixed = (p for owner in self.private.fixed() for p in owner.places.values())
-        mark = sum(p.n_bytes for p in fixed)
-        needed += checkpoint_bytes(pieces, mark, self.session.checkpoints_kept)
-        if self.keep_logits:
-            n = sum(len(piece.tokens) for piece in pieces if not piece.replay)
-            needed += n * model.config.vocab_size * FLOAT_BYTES
-        return needed
+    @cached_property
+    def at_once(self) -> int | None:
+        """Bytes of the tables where all pieces of a chunk are one evaluation, else None.
 
-    def _table_bytes(self) -> int:
-        """Bytes by which the tables of both banks will grow."""
-        n_cells, grown = self.applied.history.n_cells, 0
-        for owner in self.session.pair.private_bank.positional():
-            more = owner.grown(n_cells) - owner.n_alloc
-            grown += 2 * more * sum(p.n_bytes for p in owner.places)
-        return grown
+        So it is in fast mode with small tables. A piece that writes while an earlier one still has
+        to read makes the library copy the table; large ones are therefore evaluated piece by piece.
+        """
+        n_bytes = self.applied.history.n_cells * self.private.cell_bytes()
+        return n_bytes if self.fast and n_bytes <= AT_ONCE_BYTES else None
 
     def _load(self) -> None:
         """What is read from slots, other sequences and checkpoints is there and is whole."""

@@ -188,7 +188,7 @@ class Worker:
             self.fence(stage.name)
 
     def _leave(self, piece: Piece) -> None:
-        """Complete a piece: counts, checkpoint, logits, and the fence of a whole chunk."""
+        """Complete a piece: counts, checkpoint, logits, and the fence."""
         step, state = self._the_step(), self.state
         assert state is not None
         state.check_complete()
@@ -199,8 +199,10 @@ class Worker:
             bank.mark(piece.key)
         if (piece.at + n) % CHECKPOINT_TOKENS == 0:
             self._checkpoint(piece.key, piece.at + n)
+        txn = self.txn
+        wanted = piece.fence or (txn.fast and txn.at_once is None)
         # in fast mode the evaluation before the seal serves the last piece, too
-        if piece.fence and not (self.txn.fast and self.done == len(self.txn.work)):
+        if wanted and not (txn.fast and self.done == len(txn.work)):
             self.fence("write")
         self.step = self.state = None
 

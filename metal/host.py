@@ -163,6 +163,8 @@ def to_numpy(array: Any) -> np.ndarray[Any, Any]:
     """A NumPy view or copy with the same strides; bfloat16 as its bits."""
     if not isinstance(array, mx.array):
         return np.asarray(array)
+    if array.size == 0:  # on a GPU an empty array has no memory that a view could name
+        return np.empty(array.shape, carrier(dtype_name(array)))
     if array.dtype == mx.bfloat16:
         array = array.view(mx.uint16)
     mx.eval(array)

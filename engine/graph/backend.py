@@ -22,6 +22,7 @@ from metal import run as kernel
 from metal import works
 from metal.status import StatusBit
 
+GPUS: Final = ("metal", "cuda")
 ROW_KERNELS: Final = ("index_scores", "attention_scores", "indexed_attention", "gdn_step")
 """Kernels that take the place of many library calls, or of a slow one."""
 PRODUCT_KERNELS: Final = ("linear", "expert_linear", "sum_parts")
@@ -41,6 +42,16 @@ class Backend:
     """Rows of one product; a token always stands in row consumed % tile_rows."""
     query_rows: int = 4
     """Rows of one attention call; divides `tile_rows`."""
+
+    @property
+    def device(self) -> mx.Device:
+        """Where the array library computes for this backend, whatever its default is."""
+        return mx.Device(mx.gpu if self.name in GPUS else mx.cpu)
+
+    @property
+    def frees_late(self) -> bool:
+        """Whether the results of operations stay until the device has run all that was asked."""
+        return False
 
     @property
     def reads_in_place(self) -> bool:
@@ -223,6 +234,10 @@ class DeviceBackend(Backend):
 
     __slots__ = ()
 
+    @property
+    def frees_late(self) -> bool:
+        return True
+
     def prepare(self, weight: mx.array) -> mx.array:
         return weight.swapaxes(-1, -2)
 
@@ -392,7 +407,7 @@ def backend_for(name: str = "auto") -> Backend:
             name = "metal" if mx.metal.is_available() else "cuda"
     if name == "cpu":
         return Backend()
-    if name in ("metal", "cuda"):
+    if name in GPUS:
         kind = KernelBackend if _work(name, ROW_KERNELS) else DeviceBackend
         return kind(name, tile_rows=64, query_rows=8)
     raise ValueError(f"backend: expected auto, cpu, metal or cuda, given {name}")

@@ -41,12 +41,13 @@ class CheckRow:
 def self_check(backend: Backend | None = None) -> tuple[CheckRow, ...]:
     """All lines for a backend, the default device's without one. Takes well under a second."""
     backend = backend or backend_for()
-    rows = [_plain_product()]
-    for name, dtype in DTYPES.items():
-        data = _Data(dtype)
-        rows += [
-            CheckRow(call, name, difference, True) for call, difference in _calls(backend, data)
-        ]
+    with mx.stream(backend.device):
+        rows = [_plain_product()]
+        for name, dtype in DTYPES.items():
+            data = _Data(dtype)
+            rows += [
+                CheckRow(call, name, difference, True) for call, difference in _calls(backend, data)
+            ]
     return tuple(rows)
 
 

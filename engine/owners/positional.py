@@ -63,10 +63,20 @@ class PositionalOwner(Owner):
 
     def grown(self, n_cells: int) -> int:
         """Cells that `ensure` would allocate."""
-        if n_cells <= self.n_alloc:
-            return self.n_alloc
-        at_least = max(n_cells, self.n_alloc + self.n_alloc // 2)
-        return -(-at_least // GROW_CELLS) * GROW_CELLS
+        return _grown(self.n_alloc, n_cells)
+
+    def growth_bytes(self, public_alloc: int, n_cells: int, spoiled: bool) -> int:
+        """Peak bytes of catching up with a public bank of that size, then making room.
+
+        Old and new tables stand side by side until the evaluation, and so do the added rows. A
+        spoiled bank's tables are the public ones, which the next write copies.
+        """
+        n, cells = (public_alloc, public_alloc) if spoiled else (self.n_alloc, 0)
+        for wanted in (public_alloc, n_cells):
+            new = _grown(n, wanted)
+            cells += 2 * new - n if new > n else 0
+            n = new
+        return cells * sum(p.n_bytes for p in self.places)
 
     def write(self, place: Place, extents: Extents, rows: mx.array) -> None:
         """Put [n, *row] rows into the cells of `extents`, in order."""
@@ -253,3 +263,11 @@ class PositionalOwner(Owner):
         host = to_numpy(rows)
         # NaN is not equal to itself, its bits are
         return host.view(np.uint32) if host.dtype == np.float32 else host
+
+
+def _grown(n_alloc: int, n_cells: int) -> int:
+    """Cells of tables of `n_alloc` cells once they have room for `n_cells`."""
+    if n_cells <= n_alloc:
+        return n_alloc
+    at_least = max(n_cells, n_alloc + n_alloc // 2)
+    return -(-at_least // GROW_CELLS) * GROW_CELLS

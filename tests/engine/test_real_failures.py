@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,28 +177,30 @@ def test_the_kernel_finds_a_hole_in_compress(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_real_budget_refuses_before_anything_is_allocated(mode: str) -> None:
     tokens = prompt(TINY, 600)
+    few, many = append(0, 8, tokens[8:12]), append(0, 8, tokens[8:])
     probe = session(TINY, mode=mode)
     good(probe, append(0, 0, tokens[:8]))
-    good(probe, append(0, 8, tokens[8:16]))
-    # room for a few tokens on this device, but not for the larger tables of many
-    room = needed(probe, append(0, 16, tokens[16:24]))
-    assert room < needed(probe, append(0, 16, tokens[16:]))
+    # exactly what a few tokens need on this device, and less than many do
+    room = needed(probe, few)
+    assert room < needed(probe, many)
     budget = probe.snapshot().used_bytes + room
-    engine = session(TINY, mode=mode, budget_bytes=budget)
+    engine = session(TINY, mode=mode)
     good(engine, append(0, 0, tokens[:8]))
+    engine.session = replace(engine.session, budget_bytes=budget)
     before, banks = public(engine), [b.owners["qsa.kv"].n_bytes() for b in engine.pair.banks]
     mx.reset_peak_memory()
     active = mx.get_active_memory()
-    record = failed(engine, engine.apply(append(0, 8, tokens[8:])), "oom")
+    record = failed(engine, engine.apply(many), "oom")
     assert record.stage == TxnStage.RESERVE
     assert f"the budget is {budget:,}" in record.sentence
     assert mx.get_peak_memory() - active < 1 << 20
     assert [b.owners["qsa.kv"].n_bytes() for b in engine.pair.banks] == banks
     assert public(engine) == before
-    good(engine, append(0, 8, tokens[8:12]))
-    larger = session(TINY, mode=mode, budget_bytes=1 << 30)
-    good(larger, append(0, 0, tokens[:8]))
-    good(larger, append(0, 8, tokens[8:]))
+    engine.session = replace(engine.session, budget_bytes=budget - 1)
+    failed(engine, engine.apply(few), "oom")
+    engine.session = replace(engine.session, budget_bytes=budget)
+    good(engine, few)
+    good(probe, many)
 
 
 def test_room_that_was_made_in_a_failed_reserve_is_not_counted(monkeypatch: Any) -> None:

@@ -175,6 +175,12 @@ def model(name: str, dtype: str | None = None) -> Model:
     return load_model(MODELS[name], dtype or os.environ.get("BANKFLIP_TEST_DTYPE"))
 
 
+@lru_cache(maxsize=4)
+def stored_model(name: str) -> Model:
+    """The same as it is stored, whatever the variable says: for comparing with golden values."""
+    return load_model(MODELS[name])
+
+
 @lru_cache(maxsize=64)
 def arrays(name: str, case: str) -> dict[str, np.ndarray]:
     """The arrays of one case of a golden folder."""

@@ -18,7 +18,7 @@ SHORT, LONG = 1_024, 262_144
 CHUNK = 8
 ROUNDS = 25
 MODEL = "qwen4exp-tiny"
-WIDE = {
+WIDE: dict[str, Any] = {
     "hidden_size": 1024,
     "hc_lowrank": 64,
     "head_dim": 64,

@@ -86,7 +86,7 @@ def test_tiles_and_calls_of_a_gpu_backend_are_exact_and_right(name: str) -> None
 @pytest.mark.parametrize("first", [1, 1000, 2**31 - 1 - 61])
 def test_logits_depend_on_relative_positions_only(name: str, first: int) -> None:
     data = golden.arrays(name, "full")
-    runner = Runner(golden.model(name), first)
+    runner = Runner(golden.stored_model(name), first)
     found = runner.feed(data["tokens"])
     assert np.abs(found - data["logits"]).max() <= 2e-5
     assert runner.status == 0
