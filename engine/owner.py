@@ -27,6 +27,10 @@ Key = int | str
 
 def to_numpy(array: mx.array) -> npt.NDArray[Any]:
     """A host copy of an evaluated array; bfloat16 comes as its uint16 bits."""
+    if array.size == 0:  # on CUDA some empty arrays have no memory, and looking at it is fatal
+        return np.empty(
+            array.shape, "uint16" if array.dtype == mx.bfloat16 else dtype_name(array.dtype)
+        )
     return np.array(array.view(mx.uint16) if array.dtype == mx.bfloat16 else array)
 
 

@@ -296,7 +296,7 @@ class _Reader:
         if not 0 <= start <= stop <= MAX_POSITION + 1:
             raise self.bad(f"run of {key}", "0 <= start <= stop", f"{start} to {stop}")
         n = stop - start
-        positions = np.array(self.take(f"{number}.positions", (n,), mx.int32))
+        positions = to_numpy(self.take(f"{number}.positions", (n,), mx.int32))
         wrong = np.flatnonzero(np.diff(positions) != 1)
         if wrong.size or (n and positions[0] != start):
             at = int(wrong[0]) + 1 if wrong.size else 0
@@ -358,7 +358,7 @@ class _Reader:
         if type(consumed) is not int or consumed < 0 or not isinstance(events, list):
             raise self.bad(f"lineage of {entry['key']}", "consumed and events", consumed)
         assert self.engine.model is not None
-        ids = np.array(self.take(f"{number}.tokens", (consumed,), mx.int64))
+        ids = to_numpy(self.take(f"{number}.tokens", (consumed,), mx.int64))
         vocab = self.engine.model.config.vocab_size
         if consumed and (ids.min() < 0 or ids.max() >= vocab):
             raise self.bad(f"tensor {number}.tokens", f"ids below {vocab}", int(ids.max()))

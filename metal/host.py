@@ -163,7 +163,7 @@ def to_numpy(array: Any) -> np.ndarray[Any, Any]:
     """A NumPy view or copy with the same strides; bfloat16 as its bits."""
     if not isinstance(array, mx.array):
         return np.asarray(array)
-    if array.size == 0:  # on a GPU an empty array has no memory that a view could name
+    if array.size == 0:  # on CUDA some empty arrays have no memory, and looking at it is fatal
         return np.empty(array.shape, carrier(dtype_name(array)))
     if array.dtype == mx.bfloat16:
         array = array.view(mx.uint16)

@@ -254,7 +254,7 @@ class PositionalOwner(Owner):
         if rows.dtype in (mx.bfloat16, mx.float16):
             rows = rows.astype(mx.float32)
         mx.eval(rows)
-        return np.array(rows)
+        return to_numpy(rows)
 
     def bits(self, place: Place, look: Look, start: int, stop: int) -> npt.NDArray[Any]:
         """Host copy of units [start, stop) as they are (narrow floats as their bits)."""

@@ -23,6 +23,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import metal
+from metal.host import to_numpy
 from metal.kernels import KERNELS, ROUNDING
 from metal.launch import N_LANES, PART
 from metal.reference import dtype_name
@@ -57,8 +58,8 @@ def wide(array: mx.array) -> np.ndarray:
     """The values as float64 (or integers, unchanged)."""
     if mx.issubdtype(array.dtype, mx.floating):
         with np.errstate(invalid="ignore"):  # a signalling NaN is only made quiet
-            return np.array(array.astype(mx.float32)).astype(np.float64)
-    return np.array(array)
+            return to_numpy(array.astype(mx.float32)).astype(np.float64)
+    return to_numpy(array).copy()
 
 
 def around(*bounds: int) -> list[int]:
