@@ -6,11 +6,11 @@ stages of the chunk are told when it is over. What has no meaning here is answer
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, Final, cast
 
 from engine import commands as c
+from engine.atomic import replacing
 from engine.driver import Driver
 from engine.errors import Malformed, Rejected
 from engine.events import LimitsKnown, SessionOpened, Trial
@@ -121,14 +121,11 @@ class LmDriver(Driver):
     def _save(self, command: c.SaveSession) -> None:
         """The caches of sequence 0 as mlx-lm writes them, atomically."""
         path = Path(command.path)
-        beside = path.with_name(f".{path.name[:40]}.part.safetensors")
         try:
-            self.session.sequences[0].save(beside)
-            os.replace(beside, path)
+            with replacing(path, ".safetensors") as beside:
+                self.session.sequences[0].save(beside)
         except (RuntimeError, OSError) as error:
             raise OSError(f"{path}: can't be written: {error}") from error
-        finally:
-            beside.unlink(missing_ok=True)
         self._tell(CheckResult("save", True, f"saved as a prompt cache of mlx-lm to {path}"))
 
     def _load(self, command: c.LoadSession) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 import xxhash
 
 from engine import look as looking
+from engine.atomic import replacing
 from engine.bank import Bank, Checkpoint
 from engine.digest import block_hash, canonical
 from engine.errors import InvariantBroken, Malformed, Rejected, Unreadable
@@ -129,21 +130,11 @@ def _tensors(bank: Bank, key: Key) -> Iterator[tuple[str, mx.array]]:
 
 def _write_atomically(path: Path, tensors: dict[str, mx.array], about: str) -> None:
     # the array library appends the suffix where it is missing
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp.safetensors")
-    try:
-        mx.save_safetensors(str(temporary), tensors, {"bankflip": about})
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except RuntimeError as error:
-        raise OSError(f"{path}: cannot be written: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with replacing(path, ".safetensors") as beside:
+        try:
+            mx.save_safetensors(str(beside), tensors, {"bankflip": about})
+        except RuntimeError as error:
+            raise OSError(f"{path}: cannot be written: {error}") from error
 
 
 # reading

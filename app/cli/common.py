@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from engine.atomic import replacing
 from engine.errors import EngineError
 from engine.printable import printable
 
@@ -54,34 +54,15 @@ def whole_number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
 
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file beside the target, synced and renamed at the end: old content or all of the new.
-
-    A link stays one: what it leads to is replaced. Raises OSError; the target is then as it was.
-    """
-    path = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    """A file open for writing that takes the target's place at the end, see `replacing`."""
+    with replacing(path) as beside, open(beside, "wb") as file:
+        yield file
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file's content at once, see `atomic_file`."""
     with atomic_file(path) as file:
         file.write(content)
-
-
-def _umask() -> int:
-    value = os.umask(0)
-    os.umask(value)
-    return value
 
 
 def check_output(path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
+from app.cli.common import write_atomically
 from app.models.scenario import Json, Player, Recorder, file_text, pytest_text, slug
 from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
 from app.views.tables import TableView
@@ -222,7 +223,7 @@ class ScenarioPanel(Panel):
     def write(self, path: str, make) -> None:
         """Write the scenario in one of its forms; trouble is shown in place."""
         try:
-            Path(path).write_text(make(self.player.scenario), encoding="utf-8")
+            write_atomically(Path(path), make(self.player.scenario).encode())
             self.problem = ""
         except (EngineError, OSError) as error:
             self.problem = str(error)
