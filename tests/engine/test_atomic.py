@@ -32,9 +32,14 @@ def test_an_error_leaves_the_old_content_and_nothing_beside(
 ) -> None:
     target = tmp_path / "session"
     target.write_text("old")
-    with pytest.raises(error), replacing(target) as beside:
-        beside.write_text("half")
-        raise error
+
+    def fail() -> None:
+        with replacing(target) as beside:
+            beside.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
     assert target.read_text() == "old"
     assert names(tmp_path) == ["session"]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
 
 from app import theme
 from app.client import Client
 from app.views.hub import SelectionHub
 from app.views.run_detail import RunDetail
-from engine.commands import Do, OpenModel
+from engine.commands import Do, Feed, OpenModel, Run, SetChunk
 from engine.driver import Driver
 from engine.opjson import from_json
 from engine.progress import CancelToken
@@ -67,6 +68,13 @@ class Desk:
         self.client.send(OpenModel(model, **fields))
         self.settle()
 
+    def click(self, view, row: int, column: int = 0) -> None:
+        """Click a cell of a table, scrolled to."""
+        index = view.table.index(row, column)
+        view.scrollTo(index)
+        place = view.visualRect(index).center()
+        self.qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
     def settle(self) -> None:
         """Let the engine work until it rests, and hand on what it told."""
         while self.driver is not None and self.driver.has_work:
@@ -88,3 +96,14 @@ def desk(qtbot, qapp):
     if desk.driver is not None:
         desk.driver.close()
     desk.client.deliver_now()
+
+
+@pytest.fixture
+def tiny(desk):
+    """The tiny model after 22 tokens in chunks of five."""
+    desk.drive("qwen4exp-tiny")
+    desk.client.send(SetChunk(5))
+    desk.client.send(Feed(0, tuple(range(22))))
+    desk.client.send(Run())
+    desk.settle()
+    return desk
