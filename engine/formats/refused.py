@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from engine.formats.opened import Opened
 from engine.formats.options import Options
 from engine.formats.report import Code, Finding, Report
@@ -19,6 +21,11 @@ OTHERS = (
     (b"\x93NUMPY", "a NumPy array, not the state of a cache"),
     (b"\x89HDF", "an HDF5 file, not the state of a cache"),
 )
+OPS = re.compile(
+    rb"""\A\s*\{[^\x00]*"ops"\s*:\s*\[|\A[^\x00{]*^(\[\[ops\]\]|ops\s*=\s*\[)""", re.MULTILINE
+)
+"""How a scenario in JSON or TOML begins."""
+SCENARIO_HEAD = 1 << 16
 ZIP, LEGACY_TORCH = b"PK\x03\x04", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 
 
@@ -35,12 +42,21 @@ def refuse_pickle(source: Source, options: Options) -> Opened:
 
 
 def is_other(source: Source) -> bool:
-    return any(source.bytes(0, len(head)) == head for head, _ in OTHERS)
+    return bool(_what_else(source))
 
 
 def refuse_other(source: Source, options: Options) -> Opened:
-    words = next(words for head, words in OTHERS if source.bytes(0, len(head)) == head)
-    return Opened(refusal(source, None, words, "magic"), source)
+    return Opened(refusal(source, None, _what_else(source), "magic"), source)
+
+
+def _what_else(source: Source) -> str:
+    """What a file is that is known and holds no cache; empty for any other."""
+    for head, words in OTHERS:
+        if source.bytes(0, len(head)) == head:
+            return words
+    if OPS.search(source.bytes(0, min(source.size, SCENARIO_HEAD))):
+        return "a scenario, which `bankflip run` executes, not the state of a cache"
+    return ""
 
 
 def refusal(source: Source, name: str | None, words: str, detail: str) -> Report:
