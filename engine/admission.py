@@ -16,7 +16,7 @@ import mlx.core as mx
 
 from engine.derive import CHECKPOINT_TOKENS, Piece
 from engine.errors import StepFailed
-from engine.footprint import piece_bytes
+from engine.footprint import angle_bytes, piece_bytes
 from engine.owner import Key
 from engine.terms import FailKind, TxnStage
 
@@ -55,25 +55,32 @@ def _gpu_memory() -> int:
     return min(known, default=0)
 
 
-def peak_bytes(model: Model, pieces: Iterable[Piece], at_once: int | None) -> int:
-    """Peak bytes of the heaviest evaluation.
+def padded_rows(piece: Piece, tile: int) -> int:
+    """Rows that a piece has at most, in whole tiles."""
+    return -(-len(piece.tokens) // tile) * tile + tile
+
+
+def peak_bytes(model: Model, pieces: Iterable[Piece], fixed: int, at_once: int | None) -> int:
+    """Peak bytes of the heaviest evaluation, and of what its sequences keep until the end.
 
     Args:
+        fixed: bytes of one sequence's values of fixed size.
         at_once: None where every piece is an evaluation; else all up to a fence are one, and each
             after the first may copy tables of this many bytes.
     """
     peak = held = 0
-    tile = model.backend.tile_rows
+    reach: dict[int, int] = {}
     for piece in pieces:
-        n = len(piece.tokens)
-        rows = -(-n // tile) * tile + tile
+        n_live = piece.at + len(piece.tokens)
+        reach[piece.key] = max(n_live, reach.get(piece.key, 0))
         if held:
             held += at_once or 0
-        held += piece_bytes(model, rows, piece.at + n)
+        rows = padded_rows(piece, model.backend.tile_rows)
+        held += fixed + piece_bytes(model, rows, n_live)
         peak = max(peak, held)
         if piece.fence or at_once is None:
             held = 0
-    return peak
+    return peak + sum(fixed + angle_bytes(model.config, n_live) for n_live in reach.values())
 
 
 def checkpoint_bytes(pieces: Iterable[Piece], each: int, kept: int) -> int:
@@ -89,11 +96,11 @@ def checkpoint_bytes(pieces: Iterable[Piece], each: int, kept: int) -> int:
 
 
 def admit(needed: int, used: int, budget: int, stage: str = TxnStage.RESERVE) -> None:
-    """Let `needed` more bytes pass, or refuse them.
+    """Let `needed` more bytes pass, or refuse them; what needs none passes always.
 
     Raises: StepFailed of kind oom naming needed, used and budget.
     """
-    if used + needed > budget:
+    if needed and used + needed > budget:
         raise StepFailed(
             stage,
             FailKind.OOM,

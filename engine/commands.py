@@ -68,7 +68,7 @@ class SetChunk:
 
 @dataclass(frozen=True, slots=True)
 class SetMode:
-    """`inspect` (evaluate and time each stage) or `fast` (one evaluation a chunk)."""
+    """`inspect` (evaluate and time each stage) or `fast` (a chunk at once, or in large pieces)."""
 
     mode: str
 

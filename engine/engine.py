@@ -97,6 +97,11 @@ class Engine:
         size = model.config.group_size if model else default
         if group_size not in (None, size):
             raise Malformed(name or "session", "group size", str(size), str(group_size))
+        whole = isinstance(budget_bytes, int) and not isinstance(budget_bytes, bool)
+        if budget_bytes is not None and not (whole and budget_bytes >= 0):
+            raise Malformed(
+                name or "session", "budget", "whole bytes, 0 or more", str(budget_bytes)
+            )
         try:
             history = History.empty(size, capacity, window, max_cells)
         except ValueError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.config import Config
 from engine.graph.backend import GROUP_BLOCK, MAX_SCORE_ELEMENTS
+from engine.graph.rotary import ALIGN
 
 if TYPE_CHECKING:
     from engine.graph.model import Model
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 FLOAT_BYTES: Final = 4
 SORT_BYTES: Final = 48
 """Of one index score while the largest are chosen: keys of 64 bits in several steps."""
-STATUS_BYTES: Final = 64
+STATUS_BYTES: Final = 128
 """Of one position while the device compares it with its neighbours, in several steps."""
 LATE_EXTRA: Final = 3
 """Halves by which all results of all operations exceed what stages leave."""
@@ -38,11 +39,10 @@ def piece_bytes(model: Model, rows: int, n_live: int) -> int:
         "gdn": _state_bytes(model, rows),
     }
     stays += n_qsa * rows * FLOAT_BYTES * n_groups
-    total = stays + _angle_bytes(config, n_live)
     if backend.frees_late:
-        return total + LATE_EXTRA * stays // 2 + n_qsa * passing["qsa"] + n_gdn * passing["gdn"]
+        return stays + LATE_EXTRA * stays // 2 + n_qsa * passing["qsa"] + n_gdn * passing["gdn"]
     experts = _expert_bytes(model, rows)
-    return total + max([experts, *(passing[kind] for kind in config.layers)])
+    return stays + max([experts, *(passing[kind] for kind in config.layers)])
 
 
 def _elements_a_row(config: Config) -> int:
@@ -50,11 +50,12 @@ def _elements_a_row(config: Config) -> int:
     streams, hidden = config.stream_width, config.hidden_size
     experts = config.num_experts_per_tok * 3 * config.moe_intermediate_size
     experts += 3 * config.shared_expert_intermediate_size + config.num_experts
-    layer = 6 * streams + 8 * hidden + experts
+    layer = 6 * streams + 8 * hidden + 4 * config.hc_lowrank + experts
     gdn = 4 * config.conv_channels
     visible = config.indexer_budget + config.group_size - 1
     qsa = 6 * visible * config.num_key_value_heads * config.head_dim
     qsa += 6 * config.num_attention_heads * (config.head_dim + visible)
+    qsa += 4 * config.indexer_n_heads * config.indexer_head_dim
     total = sum(layer + (gdn if kind == "gdn" else qsa) for kind in config.layers)
     total += len(config.ple_layers) * 6 * streams
     return total + 2 * config.vocab_size + 2 * streams
@@ -108,9 +109,9 @@ def _expert_bytes(model: Model, rows: int) -> int:
     return rows * config.num_experts_per_tok * matrices * model.dtype.size
 
 
-def _angle_bytes(config: Config, n_live: int) -> int:
-    """Cosines and sines of the positions, whose table doubles."""
-    return 2 * FLOAT_BYTES * (config.rotary_dim // 2) * 4 * n_live
+def angle_bytes(config: Config, n_live: int) -> int:
+    """Cosines and sines of the positions, whose table begins at a round one and doubles."""
+    return 2 * FLOAT_BYTES * (config.rotary_dim // 2) * 2 * (n_live + ALIGN)
 
 
 def regroup_bytes(model: Model, n_live: int) -> int:

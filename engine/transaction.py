@@ -164,7 +164,8 @@ class Transaction:
         So it is in fast mode with small tables. A piece that writes while an earlier one still has
         to read makes the library copy the table; large ones are therefore evaluated piece by piece.
         """
-        n_bytes = self.applied.history.n_cells * self.private.cell_bytes()
+        cells = [o.n_alloc for bank in self.session.pair.banks for o in bank.positional()]
+        n_bytes = max(self.applied.history.n_cells, *cells) * self.private.cell_bytes()
         return n_bytes if self.fast and n_bytes <= AT_ONCE_BYTES else None
 
     def _load(self) -> None:

@@ -229,11 +229,11 @@ class Worker:
         self.judge()
 
     def last_fence(self) -> None:
-        """The evaluation before the seal: rows to hash, and words and probes not read yet."""
-        rows = self.bank.prepare()
-        touched = self.bank.touched
-        if rows or self.flags or self.status or touched.cells or touched.dirty:
-            self.fence("write" if self.flags else "publish", *rows)
+        """The evaluation before the seal: rows to hash, and words and probes not read yet.
+
+        It always takes place: whatever was written, nothing unevaluated may become public.
+        """
+        self.fence("write" if self.flags else "publish", *self.bank.prepare())
 
     def judge(self) -> None:
         """Read every status word and probe. Raises: StepFailed of kind status or nonfinite."""
@@ -327,8 +327,10 @@ class Worker:
         """Compaction: gather all rows, then scatter them."""
         for owner in self.bank.positional():
             for p in owner.places:
-                rows = [owner.read(p.place, ((old, n),)) for old, _, n in effect.moves]
-                mx.eval(rows)
+                # a slice would be a view, and the write would copy the whole table
+                cells = [mx.arange(old, old + n, dtype=mx.int32) for old, _, n in effect.moves]
+                rows = [mx.take(owner.tables[p.place], of, axis=0) for of in cells]
+                self.fence("write", *rows)
                 for (_, new, n), part in zip(effect.moves, rows, strict=True):
                     owner.write(p.place, ((new, n),), part)
         self.bank.changes.cells.extend((new, n) for _, new, n in effect.moves)

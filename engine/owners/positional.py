@@ -65,13 +65,16 @@ class PositionalOwner(Owner):
         """Cells that `ensure` would allocate."""
         return _grown(self.n_alloc, n_cells)
 
-    def growth_bytes(self, public_alloc: int, n_cells: int, spoiled: bool) -> int:
-        """Peak bytes of catching up with a public bank of that size, then making room.
+    def growth_bytes(self, n_alloc: int, public_alloc: int, n_cells: int, copied: bool) -> int:
+        """Peak bytes of catching up with a public bank of `public_alloc` cells, then making room.
 
-        Old and new tables stand side by side until the evaluation, and so do the added rows. A
-        spoiled bank's tables are the public ones, which the next write copies.
+        Old and new tables stand side by side until the evaluation, and so do the added rows.
+
+        Args:
+            n_alloc: cells to begin with. copied: whether these are the public tables themselves,
+                which the first write copies.
         """
-        n, cells = (public_alloc, public_alloc) if spoiled else (self.n_alloc, 0)
+        n, cells = n_alloc, n_alloc if copied else 0
         for wanted in (public_alloc, n_cells):
             new = _grown(n, wanted)
             cells += 2 * new - n if new > n else 0

@@ -244,6 +244,29 @@ MUTANTS = (
         f"{BYTES}test_pieces_do_not_copy_large_tables",
     ),
     planted(
+        "compaction flips before its tables are evaluated",
+        "work.py",
+        '        self.fence("write" if self.flags else "publish", *self.bank.prepare())\n',
+        "        rows = self.bank.prepare()\n"
+        "        if rows or self.flags or self.status or self.bank.touched.cells:\n"
+        '            self.fence("write" if self.flags else "publish", *rows)\n',
+        "tests/engine/test_evaluated.py",
+    ),
+    planted(
+        "tables are taken for as small as their history",
+        "transaction.py",
+        "max(self.applied.history.n_cells, *cells)",
+        "self.applied.history.n_cells",
+        f"{BYTES}test_tables_are_as_large_as_they_once_became",
+    ),
+    planted(
+        "only one sequence of a batch keeps its new states",
+        "admission.py",
+        "sum(fixed + angle_bytes(model.config, n_live) for n_live in reach.values())",
+        "fixed",
+        f"{BYTES}test_the_estimate_covers_a_batch_of_new_sequences",
+    ),
+    planted(
         "checkpoints are not admitted",
         "admission.py",
         "    return sum(min(n, kept) for n in new.values()) * each\n",
@@ -326,9 +349,9 @@ MUTANTS = (
     ),
     planted(
         "a saved session is written in place",
-        "session_file.py",
-        "    temporary = path.with_name(",
-        "    temporary = path if path.suffix else path.with_name(",
+        "atomic.py",
+        "        yield Path(name)\n",
+        "        yield path\n",
         f"{FILES}test_a_save_that_is_killed_leaves_the_old_file_or_the_new_one",
         f"{FILES}test_a_session_comes_back_whole",
     ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -11,13 +13,13 @@ import pytest
 
 from engine.admission import admit, default_budget
 from engine.engine import Engine, append
-from engine.errors import StepFailed
+from engine.errors import Malformed, StepFailed
 from engine.inplace import fill_at_random
-from engine.ops import EvictFront, Op, Rewind
+from engine.ops import EvictFront, Fork, Op, Reset, Rewind
 from engine.random_model import random_model
 from engine.terms import FailKind
 from tests.helpers import golden
-from tests.helpers.engines import good, needed, prompt, session
+from tests.helpers.engines import batch, good, needed, prompt, session
 
 
 @pytest.mark.parametrize(("needed", "used", "budget"), [(0, 0, 0), (1, 9, 10), (10, 0, 10)])
@@ -76,7 +78,7 @@ def fits(engine: Engine, op: Op, sink: np.ndarray | None = None) -> None:
 
 
 MODES = pytest.mark.parametrize("mode", ["inspect", "fast"])
-CONFIGS: dict[str, dict[str, int]] = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "tiny": {},
     "many states": {
         "linear_num_value_heads": 32,
@@ -176,6 +178,107 @@ def test_the_estimate_covers_compaction(mode: str, monkeypatch: pytest.MonkeyPat
     peak = peak_over(lambda: engine.compact())
     assert peak <= asked[-1] + SLACK
     assert asked[-1] > 20_000
+
+
+@MODES
+def test_compaction_of_few_cells_in_large_tables(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("engine.transaction.admit", lambda needed, *_: asked.append(needed))
+    engine = session(mode=mode, prove="failures")
+    fill_at_random(engine, 30_000)
+    good(engine, append(0, 30_000, prompt(n=8)))
+    good(engine, EvictFront(0, 29_944))
+    peak = peak_over(lambda: engine.compact())
+    assert peak <= asked[-1] + SLACK
+
+
+def test_tables_are_as_large_as_they_once_became() -> None:
+    """After a reset and a compaction the history is small, and what could be copied is not."""
+    model = random_model("auto", 1, **CONFIGS["many heads"])
+    engine = Engine(model, name="random", mode="fast", prove="failures")
+    fill_at_random(engine, 30_000)
+    good(engine, append(0, 30_000, prompt(n=8)))
+    good(engine, Reset(0))
+    assert [engine.compact().outcome for _ in range(2)] == ["ok", "ok"]
+    at = 0
+    for n in (16, 8, 320):
+        fits(engine, append(0, at, prompt(n=n), n))
+        at += n
+
+
+@MODES
+def test_the_estimate_covers_a_batch_of_new_sequences(mode: str) -> None:
+    """Each has states of its own, and they begin at positions far from each other."""
+    model = random_model("auto", 1, **CONFIGS["many states"])
+    engine = Engine(model, name="random", mode=mode, prove="failures")
+    good(engine, append(0, 0, prompt(n=8)))
+    starts = {seq: 4095 + 4096 * seq for seq in range(1, 25)}
+    fits(engine, batch(*(append(seq, at, prompt(n=1)) for seq, at in starts.items())))
+    fits(engine, batch(*(append(seq, at + 1, prompt(n=1)) for seq, at in starts.items())))
+
+
+@MODES
+def test_the_estimate_covers_many_recurrent_layers(mode: str) -> None:
+    layers = (["linear_attention"] * 9 + ["indexed_attention"]) * 4
+    sizes = {"num_hidden_layers": 40, "layer_types": layers, **CONFIGS["many states"]}
+    engine = Engine(random_model("auto", 1, **sizes), name="random", mode=mode, prove="failures")
+    at = 0
+    for n in (4, 4, 1, 16):
+        fits(engine, append(0, at, prompt(n=n)))
+        at += n
+
+
+@MODES
+def test_the_estimate_covers_logits_of_small_chunks(mode: str) -> None:
+    """Kept rows are views of whole tiles."""
+    model = random_model("auto", 1, vocab_size=8192)
+    engine = Engine(model, name="random", mode=mode, prove="failures")
+    good(engine, append(0, 0, prompt(n=8)))
+    for at, chunk in ((8, 1), (40, 3)):
+        sink = np.zeros((32, 8192), np.float32)
+        fits(engine, append(0, at, prompt(n=32), chunk), sink)
+
+
+@MODES
+def test_copies_of_an_evicted_sequence_are_admitted(mode: str) -> None:
+    engine = session(mode=mode, prove="failures")
+    fill_at_random(engine, 12_000)
+    good(engine, append(0, 12_000, prompt(n=8)))
+    good(engine, append(0, 12_008, prompt(n=8)))
+    fits(engine, batch(EvictFront(0, 1), *(Fork(0, seq) for seq in range(1, 9))))
+
+
+@MODES
+def test_a_full_window_asks_for_no_wild_amount(mode: str) -> None:
+    """Every token evicts one, but the groups are made anew one after the other."""
+    engine = session(mode=mode, prove="failures", window=8192)
+    fill_at_random(engine, 8192)
+    good(engine, append(0, 8192, prompt(n=8)))
+    good(engine, append(0, 8200, prompt(n=8)))
+    op = append(0, 8208, prompt(n=64))
+    asked = needed(engine, op)
+    assert peak_over(lambda: good(engine, op)) <= asked + SLACK
+    plain = session(mode=mode, prove="failures")
+    fill_at_random(plain, 8192)
+    good(plain, append(0, 8192, prompt(n=8)))
+    good(plain, append(0, 8200, prompt(n=8)))
+    assert asked < 2 * needed(plain, op)
+
+
+@pytest.mark.parametrize("budget", [-1, 2.5, float("nan"), "7", True])
+def test_a_budget_is_whole_bytes(budget: Any) -> None:
+    with pytest.raises(Malformed, match="budget, expected whole bytes, 0 or more"):
+        Engine(None, budget_bytes=budget)
+
+
+def test_what_needs_nothing_passes_in_an_overfull_session() -> None:
+    engine = session(mode="fast")
+    fill_at_random(engine, 5_000)
+    engine.session = replace(engine.session, budget_bytes=1_000)
+    assert engine.apply(append(0, 5_000, [1])).kind == "oom"
+    good(engine, Reset(0))
 
 
 def test_checkpoints_are_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
