@@ -14,9 +14,11 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
+from app.models.marks import LONGEST_NOTE
 from app.settings import Settings
 from app.views.drawing import Drawing
 from app.views.main_window import MainWindow
+from app.views.note_page import NotePage
 from engine.commands import ArmFault, Do, Feed
 from engine.ops import EvictFront, Fork, Reset, Restore, Rewind, Save, Shift
 from engine.terms import FailKind
@@ -169,6 +171,14 @@ class Monkey:
         QTest.keyClick(self.window.time_bar.place, Qt.Key.Key_Return)
         return f"go to {text}"
 
+    def write(self, page: NotePage) -> str:
+        """Fill in the small window for a note, and keep it or give up."""
+        page.note.setPlainText("x" * self.rng.choice([0, 3, LONGEST_NOTE, LONGEST_NOTE + 1]))
+        page.name.setText(self.rng.choice(["", "here"]))
+        kept = page.save.isEnabled() and self.rng.random() < 0.7
+        (page.accept if kept else page.reject)()
+        return f"note {'kept' if kept else 'given up'}"
+
     def size(self) -> str:
         self.window.resize(self.rng.randrange(700, 1800), self.rng.randrange(600, 1100))
         return "resize"
@@ -196,6 +206,10 @@ def roam(qtbot, settings: Settings, caught: list[str], n_actions: int, seed: int
     for n in range(n_actions):
         did.append(monkey.act())
         QApplication.processEvents()
+        page = QApplication.activeModalWidget()
+        if isinstance(page, NotePage):  # the only one that waits for a person
+            did.append(monkey.write(page))
+            QApplication.processEvents()
         if n % 5 == 0:
             time.sleep(0.002)
         if window.stack.currentWidget() is window.start_page and not window.is_opening:
