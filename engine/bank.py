@@ -165,9 +165,10 @@ class Bank:
             if self.txn != public.txn:
                 lacking.merge(public.changes)
             lacking.cells = _merged(lacking.cells)
+            # noted first: once interrupted, this is neither the old state nor the public one
+            self.touched, self.txn = lacking, -1
             for owner in self.owners.values():
                 owner.catch_up(public.owners[owner.name], lacking)
-            self.touched = lacking
         self.checkpoints, self.sealed = dict(public.checkpoints), ()
         self.txn, self.changes = public.txn, Changes()
 

@@ -320,10 +320,11 @@ class Engine:
         self._before = pair.public_bank.digests(recompute=True)
         undone = pair.public_bank
         self.number += 1
-        pair.flip()
-        self.flips += 1
+        # noted first: an interrupt after the flip must not leave a bank that seems to lack nothing
         undone.touched.merge(undone.changes)
         undone.txn = -1
+        pair.flip()
+        self.flips += 1
         record = self._record(Append(0, (0,)), None, None)
         return replace(
             record,
@@ -364,8 +365,13 @@ class Engine:
         self._logits = []
         applied = compact(self.pair.public_bank.history.value)
         work: list[Work] = look.quiet_work(applied) if self.model is not None else []
-        self._begin(op, applied, work, False)
-        return replace(self.finish(), **named)
+        try:
+            self._begin(op, applied, work, False)
+            return replace(self.finish(), **named)
+        except BaseException:
+            if self.open is not None:  # interrupted between two stages
+                self._let_go()
+            raise
 
     def _usable(self) -> None:
         if self.broken:

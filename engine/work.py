@@ -325,6 +325,8 @@ class Worker:
 
     def _move(self, effect: Moved) -> None:
         """Compaction: gather all rows, then scatter them."""
+        # noted first: each fence keeps what was moved so far, and a later place may still fail
+        self.bank.changes.cells.extend((new, n) for _, new, n in effect.moves)
         for owner in self.bank.positional():
             for p in owner.places:
                 # a slice would be a view, and the write would copy the whole table
@@ -333,7 +335,6 @@ class Worker:
                 self.fence("write", *rows)
                 for (_, new, n), part in zip(effect.moves, rows, strict=True):
                     owner.write(p.place, ((new, n),), part)
-        self.bank.changes.cells.extend((new, n) for _, new, n in effect.moves)
 
     def _write_history(self) -> None:
         """Without a model: the runs and their origins; the value is whole at the end only."""
