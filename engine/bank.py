@@ -16,6 +16,7 @@ import mlx.core as mx
 from engine.digest import owner_digest
 from engine.errors import InvariantBroken
 from engine.history import History
+from engine.late_errors import drain
 from engine.owner import Changes, Key, Look, Looks, Mark, Owner
 from engine.owners import OWNERS
 from engine.owners.fixed import FixedOwner, Values
@@ -180,6 +181,7 @@ class Bank:
             mx.eval([a for owner in self.owners.values() for a in owner.arrays()], *more)
         except BaseException:
             self.spoiled = True
+            drain()
             raise
         self.spoiled, self.touched = False, Changes()
         for owner in self.positional():

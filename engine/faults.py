@@ -183,8 +183,7 @@ def unfinished() -> mx.array:
     """A lazy array whose evaluation raises: the library has this product for float32 only.
 
     It raises before its work is queued. A file that was cut raises inside the queue, and then
-    (MLX 0.32.4, CPU) a task stays counted as running: some hundred such failures in one process
-    and an evaluation waits for ever.
+    (MLX 0.32.4, CPU) a task may stay counted as running; `engine.tensor_file` says what follows.
     """
     half = mx.ones((32, 32), mx.float16)
     whole = mx.ones((1, 1), mx.bool_)

@@ -53,13 +53,6 @@ class RandomTensors:
         """Nothing is stored. Raises: Malformed."""
         raise Malformed(self.folder, "tensor", name, "none")
 
-    def evaluate(self, array: mx.array) -> None:
-        """Draw the numbers."""
-        mx.eval(array)
-
-    def close(self) -> None:
-        """Nothing is held."""
-
 
 def random_model(backend: str, seed: int = 0, dtype: str = "float32", **changes: Any) -> Model:
     """The built-in model's configuration with some entries changed, and random weights.

@@ -33,8 +33,9 @@ from engine.owners.groups import GroupOwner
 from engine.owners.history import ORDINAL
 from engine.owners.positional import PositionalOwner
 from engine.rules import apply
-from engine.session_header import read_header
 from engine.snapshot import Record
+from engine.tensor_file import STORED, TensorFile
+from engine.tensor_header import read_header
 from engine.terms import MAX_POSITION
 
 if TYPE_CHECKING:
@@ -169,14 +170,14 @@ def load_session(engine: Engine, path: str | os.PathLike[str]) -> Record:
     begun = time.perf_counter_ns()
     engine.require_idle("load")
     before = engine.digests()
-    header = read_header(path)
-    about = _about(str(path), header.metadata)
+    file = TensorFile(path)
+    about = _about(str(path), file.header.metadata)
     if about.get("fingerprint") != fingerprint(engine.model):
         raise Malformed(str(path), "model of the session", engine.name or "none", about["model"])
     private, size = engine.pair.private_bank, engine.pair.public_bank.history.value.group_size
     if about["group_size"] != size:
         raise Malformed(str(path), "group size of the session", str(size), str(about["group_size"]))
-    reader = _Reader(str(path), about, header.tensors, engine)
+    reader = _Reader(file, about, engine)
     try:
         reader.fill(private)
     except BaseException:
@@ -211,38 +212,23 @@ def _is_event(value: Any) -> bool:
 class _Reader:
     """Fills a bank from a file whose header was checked."""
 
-    def __init__(
-        self,
-        path: str,
-        about: dict[str, Any],
-        tensors: dict[str, tuple[str, tuple[int, ...]]],
-        engine: Engine,
-    ) -> None:
-        self.path, self.about, self.known, self.engine = path, about, tensors, engine
-        try:
-            loaded = mx.load(path, format="safetensors")
-        except (RuntimeError, ValueError) as error:
-            raise Unreadable(path, f"cannot be read: {error}") from error
-        assert isinstance(loaded, dict)
-        self.arrays: dict[str, mx.array] = loaded
+    def __init__(self, file: TensorFile, about: dict[str, Any], engine: Engine) -> None:
+        self.file, self.path, self.about, self.engine = file, file.path, about, engine
         self.used: set[str] = {"nothing"}
 
     def bad(self, what: str, expected: object, found: object) -> Malformed:
         return Malformed(self.path, what, str(expected)[:80], str(found)[:80])
 
     def take(self, name: str, shape: tuple[int, ...], dtype: mx.Dtype) -> mx.array:
-        """One tensor, evaluated and finite. Raises: Malformed, Unreadable."""
-        if name not in self.arrays:
+        """One tensor, read and finite. Raises: Malformed, Unreadable."""
+        if name not in self.file.header.tensors:
             raise self.bad(f"tensor {name}", "to be there", "nothing")
-        array = self.arrays[name]
-        if array.dtype != dtype:
-            raise self.bad(f"dtype of tensor {name}", dtype, array.dtype)
-        if tuple(array.shape) != shape:
-            raise self.bad(f"shape of tensor {name}", list(shape), list(array.shape))
-        try:
-            mx.eval(array)
-        except RuntimeError as error:
-            raise Unreadable(self.path, f"tensor {name} cannot be read: {error}") from error
+        stored, stored_shape = self.file.header.tensors[name]
+        if stored not in STORED or STORED[stored][1] != dtype:
+            raise self.bad(f"dtype of tensor {name}", dtype, stored)
+        if stored_shape != shape:
+            raise self.bad(f"shape of tensor {name}", list(shape), list(stored_shape))
+        array = self.file.read(name)
         if mx.issubdtype(dtype, mx.floating) and not bool(mx.all(mx.isfinite(array))):
             raise self.bad(f"tensor {name}", "finite values", "NaN or infinity")
         self.used.add(name)
@@ -260,7 +246,7 @@ class _Reader:
             owner.ensure(history.n_cells)
         for number, entry in enumerate(entries):
             self._fill_key(bank, number, entry)
-        extra = sorted(set(self.arrays) - self.used)
+        extra = sorted(set(self.file.header.tensors) - self.used)
         if extra:
             raise self.bad(f"tensor {extra[0]}", "no such tensor", "one")
         try:

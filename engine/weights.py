@@ -70,16 +70,10 @@ class Tensors(Protocol):
         """The stored shape. Raises: Malformed when there is none."""
 
     def floats(self, name: str, shape: tuple[int, ...]) -> mx.array:
-        """A float tensor of this shape, not evaluated. Raises: Malformed."""
+        """A float tensor of this shape. Raises: Malformed, Unreadable."""
 
     def integers(self, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
-        """Integers of this shape. Raises: Malformed."""
-
-    def evaluate(self, array: mx.array) -> None:
-        """Make what `array` needs. Raises: Unreadable."""
-
-    def close(self) -> None:
-        """Let go of what was not asked for."""
+        """Integers of this shape. Raises: Malformed, Unreadable."""
 
 
 def build_model(
@@ -120,12 +114,11 @@ class _Loader:
             name = next((n for n in HEADS if self.tensors.has(n)), HEADS[0])
             head = self.tensors.floats(name, (c.vocab_size, c.hidden_size)).astype(self.dtype)
         head = self._keep(self.backend.prepare(head))
-        self.tensors.close()
         return Model(c, self.backend, self.dtype, self.embed, layers, final, head, self.bytes)
 
     def _keep(self, array: mx.array) -> mx.array:
-        """Evaluated now, so that the stored pieces can go and errors of reading show here."""
-        self.tensors.evaluate(array)
+        """Evaluated now, so that the stored pieces can go."""
+        mx.eval(array)
         self.bytes += array.nbytes
         return array
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
+
+OWN_PROCESS = "BANKFLIP_TESTS_OWN_PROCESS"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,3 +28,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "long" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs a test marked `own_process` in a process that ends with it."""
+    if "own_process" not in pyfuncitem.keywords or OWN_PROCESS in os.environ:
+        return None
+    run = subprocess.run(
+        # no plugin that spreads tests over processes, and no cache that the outer run writes, too
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider"]
+        + ["--long"] * bool(pyfuncitem.config.getoption("--long"))
+        + [f"{pyfuncitem.path}::{pyfuncitem.nodeid.partition('::')[2]}"],
+        cwd=pyfuncitem.config.rootpath,
+        env={**os.environ, OWN_PROCESS: "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode or "1 passed" not in run.stdout:
+        pytest.fail(f"exit status {run.returncode}\n{run.stdout}\n{run.stderr}", pytrace=False)
+    return True

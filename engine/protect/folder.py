@@ -8,6 +8,9 @@ from typing import Any
 
 from mlx_lm.utils import load_model, load_tokenizer
 
+from engine.errors import Unreadable
+from engine.tensor_header import read_header
+
 from .errors import ProtectError
 
 _FROM_DISK = {"trust_remote_code": False, "local_files_only": True}
@@ -30,8 +33,15 @@ def load(folder: str | Path) -> tuple[Any, Any | None, dict[str, Any]]:
     """
     path = Path(folder)
     config = _config(path)
-    if not any(path.glob("model*.safetensors")):
+    files = sorted(path.glob("model*.safetensors"))
+    if not files:
         raise BadFolder(f"{path}: no weights, expected files named model*.safetensors")
+    for file in files:
+        # mlx-lm would find out in the middle of an evaluation, if at all
+        try:
+            read_header(file)
+        except Unreadable as error:
+            raise BadFolder(str(error)) from error
     try:
         model, config = load_model(path, lazy=True)
     except Exception as error:  # mlx-lm and its model files raise anything here

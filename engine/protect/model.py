@@ -12,6 +12,8 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 
+from engine.late_errors import drain
+
 from .errors import NotFinite, StateLost
 from .freeze import arrays_of
 from .lineage import Checkpoints, lineage_of, remember
@@ -160,8 +162,12 @@ class TransactionalModel(TimeTravel):
             if same:
                 raise StateLost(f"weights failed to load in a step: load them again ({same[0]})")
         try:
-            mx.eval([array for _, array in named])
+            # one by one: a file that can't be read is then all that its evaluation waits for
+            for _, array in named:
+                if id(array) not in self._good_weights:
+                    mx.eval(array)
         except Exception as error:
+            drain()
             self._remember_lost(named)
             raise StateLost(f"the weights of the model can't be read: {error}") from error
         self._lost_weights = ()

@@ -16,6 +16,8 @@ from typing import Any
 
 import mlx.core as mx
 
+from engine.late_errors import drain
+
 from .errors import StateLost
 from .freeze import Node, arrays_of, freeze, leaves, restore
 from .guards import PINNED, Guard, buffers, kind_of, n_rows
@@ -79,8 +81,11 @@ class Transaction:
         if _LOST and any(leaf in _LOST for leaf in self._leaves):
             raise StateLost("a cache holds arrays whose evaluation failed earlier: load it again")
         try:
-            mx.eval(list(arrays_of(self._caches)))
+            # one by one: a file that can't be read is then all that its evaluation waits for
+            for array in arrays_of(self._caches):
+                mx.eval(array)
         except Exception as error:
+            drain()
             for leaf in self._leaves:
                 _LOST.add(leaf)
             raise StateLost(f"a cache holds arrays that can't be evaluated: {error}") from error
@@ -127,7 +132,7 @@ class Transaction:
             raise interrupt
 
     def _put_back(self) -> None:
-        _drain()
+        drain()
         try:
             for guard in self._guards:
                 guard.put_back()
@@ -160,22 +165,6 @@ class Transaction:
             self.commit()
         else:
             self.rollback()
-
-
-def _drain() -> None:
-    """Let late errors of the failed step surface here, not in the next evaluation.
-
-    MLX 0.32.4 keeps an error of its CPU thread until something else is given to that thread. An
-    evaluation that meets it stops half-way, and its arrays can wait for ever; a synchronisation
-    that meets it just raises. Two in a row that don't raise: nothing runs, nothing is kept.
-    """
-    quiet = 0
-    while quiet < 2:
-        try:
-            mx.synchronize()
-            quiet += 1
-        except Exception:  # it belongs to the step that has failed already
-            quiet = 0
 
 
 def _give_own_buffers(cache: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -283,6 +284,7 @@ def test_saved_and_loaded_caches_go_on(name: str, tmp_path: Path) -> None:
     assert views.array_bytes(call(step, cache=loaded)) == views.array_bytes(call(step, cache=cache))
 
 
+@pytest.mark.own_process
 def test_a_lazy_cache_from_a_file_that_was_cut_is_refused_for_good(tmp_path: Path) -> None:
     """The pair below: the second call of plain mlx-lm gives numbers, of rubbish."""
     model = tiny_model("llama")
@@ -294,6 +296,7 @@ def test_a_lazy_cache_from_a_file_that_was_cut_is_refused_for_good(tmp_path: Pat
     assert [c.offset for c in loaded] == [20] * 4
 
 
+@pytest.mark.own_process
 def test_plain_mlx_lm_computes_with_a_cache_that_could_not_be_read(tmp_path: Path) -> None:
     model = tiny_model("llama")
     loaded = cut_cache(model, tmp_path)
@@ -314,6 +317,7 @@ def cut_cache(model: Any, folder: Path) -> list[Any]:
     return loaded
 
 
+@pytest.mark.own_process
 def test_weights_from_a_file_that_was_cut_are_refused_before_any_step(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model")
     model, _, _ = protect.folder.load(folder)
@@ -322,6 +326,14 @@ def test_weights_from_a_file_that_was_cut_are_refused_before_any_step(tmp_path: 
         file.truncate(weights.stat().st_size // 2)
     with pytest.raises(protect.StateLost):
         protect.TransactionalModel(model)
+
+
+def test_a_folder_with_a_cut_file_is_refused_before_mlx_lm_sees_it(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    weights = folder / "model.safetensors"
+    os.truncate(weights, weights.stat().st_size - 10)
+    with pytest.raises(protect.folder.BadFolder, match=r"tensor \S+ is cut at byte \d+, expected"):
+        protect.folder.load(folder)
 
 
 def lazy_then_cut(folder: Path) -> list[tuple[str, Any]]:
@@ -334,6 +346,7 @@ def lazy_then_cut(folder: Path) -> list[tuple[str, Any]]:
     return chosen
 
 
+@pytest.mark.own_process
 def test_a_cut_weight_file_in_a_step_changes_no_cache(tmp_path: Path) -> None:
     model = tiny_model("llama")
     call = protect.TransactionalModel(model)
@@ -358,6 +371,7 @@ def test_a_cut_weight_file_in_a_step_changes_no_cache(tmp_path: Path) -> None:
     assert views.array_bytes(call(step, cache=cache)) == views.array_bytes(expected)
 
 
+@pytest.mark.own_process
 def test_plain_mlx_lm_counts_the_rows_of_a_cut_weight_file(tmp_path: Path) -> None:
     """The pair of the test above, mlx-lm 0.32.2."""
     model = tiny_model("llama")

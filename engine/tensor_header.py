@@ -25,6 +25,10 @@ class Header:
 
     metadata: dict[str, str]
     tensors: dict[str, tuple[str, tuple[int, ...]]]
+    offsets: dict[str, int]
+    """Byte of the file at which a tensor starts."""
+    stamp: tuple[int, int]
+    """Size in bytes and time of the last change in ns, when the header was read."""
 
 
 def read_header(path: str | os.PathLike[str]) -> Header:
@@ -32,27 +36,39 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     name = str(path)
     if not Path(path).is_file():
         raise Unreadable(name, "no such file")
-    header = _raw_header(Path(path))
+    try:
+        header, payload, stamp = _raw_header(Path(path))
+    except OSError as error:
+        raise Unreadable(name, f"can't be read: {error.strerror or error}") from None
     try:
         with safe_open(name, framework="numpy") as file:
             metadata = dict(file.metadata() or {})
     except (SafetensorError, OSError, ValueError) as error:
         raise Unreadable(name, f"not a safetensors file: {error}") from error
-    tensors = {
-        key: (str(entry["dtype"]), tuple(entry["shape"]))
-        for key, entry in header.items()
-        if key != "__metadata__"
-    }
-    return Header(metadata, tensors)
+    entries = {key: entry for key, entry in header.items() if key != "__metadata__"}
+    tensors = {key: (str(e["dtype"]), tuple(e["shape"])) for key, e in entries.items()}
+    offsets = {key: payload + e["data_offsets"][0] for key, e in entries.items()}
+    return Header(metadata, tensors, offsets, stamp)
 
 
-def _raw_header(path: Path) -> dict[str, Any]:
-    size = path.stat().st_size
+def stamp_of(status: os.stat_result) -> tuple[int, int]:
+    """What a file that nobody touched keeps."""
+    return status.st_size, status.st_mtime_ns
+
+
+def _raw_header(path: Path) -> tuple[dict[str, Any], int, tuple[int, int]]:
+    """Entries by name, the byte at which the payload starts, and the stamp of the file."""
     with open(path, "rb") as file:
+        stamp = stamp_of(os.fstat(file.fileno()))
+        size = stamp[0]
         length = int.from_bytes(file.read(8), "little")
-        if size < 8 or length > min(size - 8, MAX_HEADER_BYTES):
-            found = f"{size:,} bytes in the file"
-            raise Unreadable(str(path), "header of the file", f"{length:,} bytes", found, 0)
+        if size < 8:
+            raise Unreadable(
+                str(path), "no header of a safetensors file", "8 bytes or more", f"{size} bytes"
+            )
+        if length > min(size - 8, MAX_HEADER_BYTES):
+            most = f"at most {min(size - 8, MAX_HEADER_BYTES):,} bytes"
+            raise Unreadable(str(path), "header of the file", most, f"{length:,} bytes", 0)
         try:
             header = json.loads(file.read(length))
         except (ValueError, RecursionError) as error:
@@ -75,7 +91,7 @@ def _raw_header(path: Path) -> dict[str, Any]:
                 f"{max(0, size - 8 - length - first):,}",
                 8 + length + first,
             )
-    return header
+    return header, 8 + length, stamp
 
 
 def _is_range(value: Any) -> bool:
