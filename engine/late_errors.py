@@ -1,4 +1,7 @@
-"""Errors that the array library hands out later than the evaluation that failed."""
+"""Errors that the array library hands out later than the evaluation that failed.
+
+`engine.protect`, which may import nothing of the engine, has the same for itself.
+"""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.config import MAX_CONFIG_BYTES, MODEL_TYPES
 from engine.errors import EngineError, Malformed, Unreadable
+from engine.tensor_header import read_header
 
 if TYPE_CHECKING:
     from engine.lm_session import LmSession
@@ -112,7 +113,7 @@ def need_mlx_lm(folder: str | Path | None) -> None:
 
 
 def _judge(path: Path) -> None:
-    """Refuse what mlx-lm should not even look at. Raises: Malformed."""
+    """Refuse what mlx-lm should not even look at. Raises: Malformed, Unreadable."""
     config, where = _config(path), str(path / "config.json")
     kind = _foreign_type(config) or ""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", kind):
@@ -125,6 +126,8 @@ def _judge(path: Path) -> None:
         counted = any(word in key for word in ("layer", "expert", "block"))
         if counted and isinstance(value, int) and abs(value) > MOST_PARTS:
             raise Malformed(where, key, f"at most {MOST_PARTS}", str(value)[:40])
+    for file in sorted(path.glob("model*.safetensors")):
+        read_header(file)
 
 
 def _numbers(value: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mlx_lm.utils import load_model, load_tokenizer
-
-from engine.errors import Unreadable
-from engine.tensor_header import read_header
+from safetensors import safe_open
 
 from .errors import ProtectError
 
@@ -37,11 +35,12 @@ def load(folder: str | Path) -> tuple[Any, Any | None, dict[str, Any]]:
     if not files:
         raise BadFolder(f"{path}: no weights, expected files named model*.safetensors")
     for file in files:
-        # mlx-lm would find out in the middle of an evaluation, if at all
+        # of a file that is not whole mlx-lm hears in the middle of an evaluation, if at all
         try:
-            read_header(file)
-        except Unreadable as error:
-            raise BadFolder(str(error)) from error
+            with safe_open(str(file), framework="np"):
+                pass
+        except Exception as error:  # the library has more than one family
+            raise BadFolder(f"{file}: can't open these weights: {_words(error)}") from error
     try:
         model, config = load_model(path, lazy=True)
     except Exception as error:  # mlx-lm and its model files raise anything here

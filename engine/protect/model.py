@@ -12,10 +12,9 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 
-from engine.late_errors import drain
-
 from .errors import NotFinite, StateLost
 from .freeze import arrays_of
+from .late_errors import drain
 from .lineage import Checkpoints, lineage_of, remember
 from .transaction import Transaction
 from .travel import TimeTravel

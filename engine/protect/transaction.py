@@ -16,11 +16,10 @@ from typing import Any
 
 import mlx.core as mx
 
-from engine.late_errors import drain
-
 from .errors import StateLost
 from .freeze import Node, arrays_of, freeze, leaves, restore
 from .guards import PINNED, Guard, buffers, kind_of, n_rows
+from .late_errors import drain
 
 _LOST: weakref.WeakSet[Any] = weakref.WeakSet()
 """Caches whose arrays were handed in unevaluated and could not be computed."""

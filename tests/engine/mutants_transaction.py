@@ -86,8 +86,8 @@ MUTANTS = (
     planted(
         "a bank whose evaluation failed is used again",
         "bank.py",
-        "            self.spoiled = True\n            raise",
-        "            raise",
+        "            self.spoiled = True\n            drain()",
+        "            drain()",
         f"{REAL}test_a_weight_whose_file_was_cut",
     ),
     planted(

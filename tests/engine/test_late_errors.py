@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import mlx.core as mx
 import pytest
 
-from engine import late_errors
+import engine.late_errors
+import engine.protect.late_errors
 from engine.engine import append
 from engine.faults import unfinished
 from tests.helpers.engines import good, session
@@ -23,32 +26,48 @@ class Library:
             raise RuntimeError("late")
 
 
+DRAINS = [
+    (engine.late_errors.drain, engine.late_errors.MOST),
+    (engine.protect.late_errors.drain, engine.protect.late_errors._MOST),
+]
+BOTH = pytest.mark.parametrize(("drain", "most"), DRAINS, ids=["engine", "protect"])
+
+
+@BOTH
 @pytest.mark.parametrize(
     ("plan", "calls"),
     [((), 2), ((True,), 3), ((True, True, True), 5), ((False, True), 4), ((False, True, True), 5)],
 )
 def test_until_two_rounds_are_quiet(
-    plan: tuple[bool, ...], calls: int, monkeypatch: pytest.MonkeyPatch
+    plan: tuple[bool, ...],
+    calls: int,
+    drain: Callable[[], None],
+    most: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     library = Library(*plan)
     monkeypatch.setattr(mx, "synchronize", library)
-    late_errors.drain()
+    drain()
     assert library.calls == calls
+    assert calls < most
 
 
-def test_a_lost_device_does_not_hold_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+@BOTH
+def test_a_lost_device_does_not_hold_up_for_ever(
+    drain: Callable[[], None], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     library = Library(*(True,) * 10_000)
     monkeypatch.setattr(mx, "synchronize", library)
-    late_errors.drain()
-    assert library.calls == late_errors.MOST
+    drain()
+    assert library.calls == most
 
 
 def test_a_bank_waits_for_them_before_it_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = session()
-    good(engine, append(0, 0, [1, 2, 3]))
+    own = session()
+    good(own, append(0, 0, [1, 2, 3]))
     library = Library(True, True)
     monkeypatch.setattr(mx, "synchronize", library)
-    bank = engine.pair.private_bank
+    bank = own.pair.private_bank
     with pytest.raises(RuntimeError, match="BlockMaskedMM"):
         bank.evaluate(unfinished())
     assert bank.spoiled

@@ -202,8 +202,8 @@ def test_names_that_are_not_utf_8(tmp_path: Path) -> None:
         assert not done.err, arguments
     (tmp_path / ODD).symlink_to(MODELS / TINY_MODEL)
     done = child("generate", tmp_path / ODD, "--tokens", "1", **strict)
-    assert done.status == 2
-    assert "expected a path that is UTF-8" in done.one_sentence()
+    assert done.status == 0, done.err
+    assert not done.err
     failing = tmp_path / f"not{ODD}.json"
     failing.write_text(given.read_text()[:-1] + ', "expect": ["rejected: gap"]}')
     smallest = tmp_path / f"small{ODD}.json"

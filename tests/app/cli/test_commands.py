@@ -292,8 +292,12 @@ def test_an_interrupt_is_status_130_and_leaves_no_half_file(tmp_path: Path) -> N
     while not (tmp_path / "c.bankflip").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    with process:
+        try:
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=120)
+        finally:
+            process.kill()
     assert process.returncode == 130, err
     assert out == ""
     assert err == "bankflip generate: cancelled\n"

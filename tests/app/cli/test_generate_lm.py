@@ -188,8 +188,12 @@ def test_ctrl_c_is_130_and_publishes_nothing_by_half(folder: Path, tmp_path: Pat
         if wal.exists() and wal.stat().st_size > 80_000:
             break
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    with process:
+        try:
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert not logits.exists()

@@ -332,7 +332,7 @@ def test_a_folder_with_a_cut_file_is_refused_before_mlx_lm_sees_it(tmp_path: Pat
     folder = model_folder(tmp_path / "model")
     weights = folder / "model.safetensors"
     os.truncate(weights, weights.stat().st_size - 10)
-    with pytest.raises(protect.folder.BadFolder, match=r"tensor \S+ is cut at byte \d+, expected"):
+    with pytest.raises(protect.folder.BadFolder, match="can't open these weights"):
         protect.folder.load(folder)
 
 
