@@ -7,7 +7,7 @@ about.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from app.models import text
 from app.models.foreign import joined
@@ -63,6 +63,10 @@ RANGES = (
 )
 
 
+DRIFTS: Final = ("torn", "index_drift", "swa_drift", "recurrent_drift")
+"""Findings that say that a part ends before the others."""
+
+
 def verdict(report: Report) -> tuple[str, bool]:
     """(one sentence, sound)."""
     word = str(report.get("verdict", ""))
@@ -88,8 +92,7 @@ def finding_table(report: Report) -> Table:
         words = WORDS.get(code, "")
         reason = report.get("reason") if number == 0 else ""
         said = f"{words}: {reason}" if reason else words
-        jump = _first_jump(report, code)
-        rows += own or [_finding(code, None, "", said, jump, "failed", "cross")]
+        rows += own or [_lone(report, code, said)]
     rows += [row for of, row in marked if of not in found]
     for name in report.get("unproved") or ():
         said = f"{name}: the file cannot show how far it has come"
@@ -165,17 +168,30 @@ def _jump(sequence: Report, start: int, stop: int) -> Jump:
     return Jump(seq=seq if isinstance(seq, int) else 0, positions=(start, stop))
 
 
-def _first_jump(report: Report, code: str) -> Jump | None:
-    """Where a finding leads: the first marked range, or the end of the shortest part."""
-    keys = {"hole": "holes", "duplicate": "duplicates"}
+def _lone(report: Report, code: str, said: str) -> Row:
+    """A finding without ranges of its own; parts that disagree say what can't be used."""
+    behind = _behind(report) if code in DRIFTS else None
+    if behind is None:
+        return _finding(code, None, "", said, None, "failed", "cross")
+    sequence, start, stop = behind
+    where = text.span(start, stop)
+    jump = _jump(sequence, start, stop)
+    return _finding(code, sequence.get("id"), where, said, jump, "failed", "cross")
+
+
+def _behind(report: Report) -> tuple[Report, int, int] | None:
+    """The first sequence that can't be used to its end, and the half-open rest.
+
+    One with a hole or a repeated position has a reason of its own, so the others come first.
+    """
+    found = []
     for sequence in report.get("sequences") or ():
-        for item in sequence.get(keys.get(code, "")) or ():
-            return _jump(sequence, *half_open(item))
-        if code in ("torn", "index_drift", "swa_drift", "recurrent_drift"):
-            usable = sequence.get("usable")
-            if usable:
-                return _jump(sequence, usable[1], usable[1] + 1)
-    return None
+        run, usable = sequence.get("run"), sequence.get("usable")
+        if run and (not usable or usable[1] < run[1]):
+            start = int(usable[1]) + 1 if usable else int(run[0])
+            found.append((sequence, start, int(run[1]) + 1))
+    own = [item for item in found if not (item[0].get("holes") or item[0].get("duplicates"))]
+    return next(iter(own + found), None)
 
 
 def part_table(report: Report) -> Table:

@@ -47,12 +47,34 @@ def test_findings_lead_to_positions():
     table = findings.finding_table(TORN)
     rows = [(r.cells[0].text, r.cells[2].text, r.jump and r.jump.positions) for r in table.rows]
     assert rows == [
-        ("torn", "–", (15, 16)),
+        ("torn", "16 – 31", (16, 32)),
         ("hole", "12 – 13", (12, 14)),
         ("forgotten", "12 – 15", (12, 16)),
         ("broken group", "g3", None),
         ("unproved", "–", None),
     ]
+
+
+def test_parts_that_disagree_name_their_own_sequence():
+    """Sequence 0 is sound, 1 has a hole of its own; 3 can be used nowhere."""
+    sequences = [
+        {"id": 0, "run": [0, 21], "usable": [0, 21]},
+        {"id": 1, "run": [0, 30], "usable": [0, 4], "holes": [5]},
+        {"id": 2, "run": [4, 21], "usable": [4, 9]},
+        {"id": 3, "run": [7, 9], "usable": None},
+    ]
+    for code in ("torn", "index_drift", "swa_drift", "recurrent_drift"):
+        for some, seq, where, positions in (
+            (sequences, "2", "10 – 21", (10, 22)),
+            (sequences[3:], "3", "7 – 9", (7, 10)),
+            (sequences[:2], "1", "5 – 30", (5, 31)),
+        ):
+            row = findings.finding_table({"findings": [code], "sequences": some}).rows[0]
+            assert [cell.text for cell in row.cells[:3]] == [code.replace("_", " "), seq, where]
+            assert row.jump is not None
+            assert (row.jump.seq, row.jump.positions) == (int(seq), positions)
+        (row,) = findings.finding_table({"findings": [code], "sequences": sequences[:1]}).rows
+        assert (row.cells[1].text, row.jump) == ("–", None)
 
 
 def test_rows_that_are_not_finite_lead_to_their_positions():
