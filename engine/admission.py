@@ -7,12 +7,9 @@ does not fit the session's budget is refused in `reserve`. What one piece takes 
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
-
-import mlx.core as mx
+from typing import TYPE_CHECKING
 
 from engine.derive import CHECKPOINT_TOKENS, Piece
 from engine.errors import StepFailed
@@ -22,37 +19,6 @@ from engine.terms import FailKind, TxnStage
 
 if TYPE_CHECKING:
     from engine.graph.model import Model
-
-DEFAULT_SHARE: Final = 2
-"""One part in this many of the memory is the default budget."""
-
-
-def default_budget(device: str = "auto") -> int:
-    """Half of the memory that a device has, in bytes; 8 GiB where the system does not say.
-
-    Args:
-        device: name of a backend; `auto` is a GPU where there is one.
-    """
-    total = (_gpu_memory() if device != "cpu" else 0) or _machine_memory()
-    return total // DEFAULT_SHARE if total > 0 else 8 << 30
-
-
-def _machine_memory() -> int:
-    """Bytes of the machine's memory, 0 where the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError):
-        return 0
-
-
-def _gpu_memory() -> int:
-    """Bytes that the GPU may use, 0 without one: a card's own, or a share of what all use."""
-    if not (mx.metal.is_available() or mx.cuda.is_available()):
-        return 0
-    info = mx.device_info(mx.Device(mx.gpu))
-    keys = ("total_memory", "memory_size", "max_recommended_working_set_size")
-    known = [value for key in keys if isinstance(value := info.get(key), int) and value > 0]
-    return min(known, default=0)
 
 
 def padded_rows(piece: Piece, tile: int) -> int:

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from engine import look
-from engine.admission import default_budget
 from engine.bank import Bank, BankPair
 from engine.derive import Planner, Work
 from engine.effects import Applied
 from engine.errors import InvariantBroken, Malformed, Rejected, StepFailed
 from engine.faults import Fault, wrap_with
 from engine.history import History
+from engine.memory import default_budget
 from engine.ops import Append, Fail, Op
 from engine.ops import Transaction as Batch
 from engine.outcome import n_positions, op_text

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.config import MAX_CONFIG_BYTES, MODEL_TYPES
 from engine.errors import EngineError, Malformed, Unreadable
-from engine.tensor_header import read_header
 
 if TYPE_CHECKING:
     from engine.lm_session import LmSession
@@ -71,17 +70,19 @@ def open_lm(folder: str | Path, *, backend: str = "auto", **settings: Any) -> Lm
     Raises: Unreadable or Malformed, one sentence, for whatever is wrong with the folder, and when
     mlx-lm is not installed.
     """
+    from engine.opening import device_named
+
     path = Path(folder)
+    device = device_named(backend)
     _judge(path)
+    _admit(path, device)
     need_mlx_lm(folder)
     import mlx.core as mx
 
     from engine.lm_session import LmSession
-    from engine.opening import device_named
     from engine.protect import ProtectError
     from engine.protect.folder import load
 
-    device = device_named(backend)
     mx.set_default_device(mx.Device(mx.cpu if device == "cpu" else mx.gpu))
     try:
         model, tokenizer, _ = load(path)
@@ -113,7 +114,7 @@ def need_mlx_lm(folder: str | Path | None) -> None:
 
 
 def _judge(path: Path) -> None:
-    """Refuse what mlx-lm should not even look at. Raises: Malformed, Unreadable."""
+    """Refuse what mlx-lm should not even look at. Raises: Malformed."""
     config, where = _config(path), str(path / "config.json")
     kind = _foreign_type(config) or ""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", kind):
@@ -126,8 +127,16 @@ def _judge(path: Path) -> None:
         counted = any(word in key for word in ("layer", "expert", "block"))
         if counted and isinstance(value, int) and abs(value) > MOST_PARTS:
             raise Malformed(where, key, f"at most {MOST_PARTS}", str(value)[:40])
-    for file in sorted(path.glob("model*.safetensors")):
-        read_header(file)
+
+
+def _admit(path: Path, device: str) -> None:
+    """Refuse weights that are not whole, or larger than the memory. Raises: Unreadable."""
+    from engine.memory import admit_weights
+    from engine.tensor_file import TensorFile
+
+    files = [TensorFile(file) for file in sorted(path.glob("model*.safetensors"))]
+    n_bytes = sum(file.bytes_as(name) for file in files for name in file.header.tensors)
+    admit_weights(str(path), n_bytes, device)
 
 
 def _numbers(value: dict[str, Any]) -> list[tuple[str, Any]]:

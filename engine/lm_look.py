@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from engine.admission import default_budget
 from engine.effects import Appended, Applied
 from engine.errors import Rejected, StepFailed
 from engine.lm_views import owner_views, part_views
+from engine.memory import default_budget
 from engine.ops import Op
 from engine.outcome import n_positions, outcome
 from engine.snapshot import Digests, Record, SequenceView, SlotView, Snapshot, StageView

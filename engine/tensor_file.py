@@ -43,6 +43,13 @@ class TensorFile:
         self.path = str(path)
         self.header: Header = read_header(path)
 
+    def bytes_as(self, name: str, dtype: mx.Dtype | None = None) -> int:
+        """Bytes of a tensor in memory, of a float one as `dtype` (None: as stored)."""
+        stored, shape = self.header.tensors[name]
+        known = STORED.get(stored, ("", mx.uint8))[1]
+        wanted = dtype if dtype is not None and mx.issubdtype(known, mx.floating) else known
+        return math.prod(shape) * int(wanted.size)
+
     def read(self, name: str) -> mx.array:
         """A tensor that the header has, read now, in its stored shape and dtype."""
         dtype, shape = self.header.tensors[name]

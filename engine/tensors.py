@@ -77,6 +77,10 @@ class TensorFolder:
         """The stored shape; Malformed when the tensor is missing."""
         return self._look(name)[1]
 
+    def bytes_as(self, dtype: mx.Dtype | None) -> int:
+        """Bytes of all tensors of the folder, floats as `dtype` (None: as stored)."""
+        return sum(self._files[file].bytes_as(name, dtype) for name, file in self._where.items())
+
     def floats(self, name: str, shape: tuple[int, ...]) -> mx.array:
         """A float tensor that must have this shape."""
         return self._array(name, shape, FLOATS)

@@ -27,6 +27,7 @@ from engine.graph.model import (
     QsaWeights,
 )
 from engine.graph.owner_shapes import OwnerShape, owner_shapes
+from engine.memory import admit_weights
 from engine.tensors import TensorFolder
 
 __all__ = ["OwnerShape", "load_model", "owner_shapes"]
@@ -51,8 +52,10 @@ def load_model(
         if dtype not in DTYPES:
             raise ValueError(f"dtype: expected {', '.join(DTYPES)}, given {dtype}")
         dtype = DTYPES[dtype]
-    config = read_config(folder)
-    return build_model(config, TensorFolder(folder), dtype, backend or backend_for())
+    config, tensors = read_config(folder), TensorFolder(folder)
+    backend = backend or backend_for()
+    admit_weights(tensors.folder, tensors.bytes_as(dtype), backend.name)
+    return build_model(config, tensors, dtype, backend)
 
 
 class Tensors(Protocol):

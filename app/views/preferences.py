@@ -66,7 +66,7 @@ class PreferencesDialog(QDialog):
         backends: tuple[BackendChoice, ...] | None = None,
     ) -> None:
         super().__init__(parent)
-        from engine.admission import default_budget
+        from engine.memory import default_budget
 
         self._values = values
         self._labels: list[QLabel] = []

@@ -11,10 +11,11 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from engine.admission import admit, default_budget
+from engine.admission import admit
 from engine.engine import Engine, append
 from engine.errors import Malformed, StepFailed
 from engine.inplace import fill_at_random
+from engine.memory import default_budget
 from engine.ops import EvictFront, Fork, Op, Reset, Rewind
 from engine.random_model import random_model
 from engine.terms import FailKind

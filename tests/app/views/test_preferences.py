@@ -17,7 +17,7 @@ from app.settings import Settings
 from app.views import preferences as view
 from app.views.main_window import MainWindow
 from app.views.preferences import PreferencesDialog
-from engine.admission import default_budget
+from engine.memory import default_budget
 from tests.app.views.pseudo import cut_off, pseudo_locale  # noqa: F401  a fixture
 from tests.helpers.sessions import opened
 
