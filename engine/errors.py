@@ -35,7 +35,9 @@ class Rejected(EngineError):
     def __str__(self) -> str:
         text = f"{self.op} on sequence {self.seq}: {self.reason}"
         if self.expected is not None:
-            text += f", expected {self.expected}"
+            # of an id the bound alone would not say that there are others
+            least = "0 to " if self.reason is Reason.TOKEN else ""
+            text += f", expected {least}{self.expected}"
         if self.given is not None:
             text += f", given {self.given}"
         if self.nearest is not None:

@@ -10,7 +10,7 @@ import argparse
 import os
 from pathlib import Path
 
-from app.cli.common import make_folder
+from app.cli.common import UsageError, make_folder
 from app.cli.display import display_problem
 from app.cli.run import add_session_arguments, load
 from app.models.text import outcomes, plural
@@ -20,6 +20,7 @@ from engine.snapshot import Record
 
 HELP = "run the tiny model: good chunks, a failed one, a refused hole"
 SCENARIO = "demo"
+OUT = Path("bankflip-demo")
 
 EPILOG = """Without a display the demo prints what happened, with the digests of the public bank
 before and after each refusal, and writes a report with pictures into DIR."""
@@ -32,13 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         metavar="DIR",
         type=Path,
-        default=Path("bankflip-demo"),
-        help="folder for pictures and report (bankflip-demo)",
+        help="folder for pictures and report, without the window (bankflip-demo)",
     )
     parser.add_argument(
         "--headless", action="store_true", help="without the window, even where there is a display"
     )
-    parser.add_argument("--theme", choices=("light", "dark"), default="light", help="colours")
+    parser.add_argument("--theme", choices=("light", "dark"), help="colours (light)")
     add_session_arguments(parser)
 
 
@@ -46,14 +46,23 @@ def run(args: argparse.Namespace) -> int:
     """The window, or the same script here."""
     problem = "asked to do without the window" if args.headless else display_problem()
     if not problem:
-        from app.main import Start, run_window
-
-        return run_window(Start(demo=True))
+        return in_window(args)
+    args.out = args.out or OUT
     print(f"{problem}; the demo runs here instead")
     # pictures must not look for the display that is not there
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     make_folder(args.out)
     return headless(args)
+
+
+def in_window(args: argparse.Namespace) -> int:
+    """Play in the window. Raises: UsageError for what only the run without it can do."""
+    from app.main import Start, run_window
+
+    for name, given in (("out", args.out), ("model", args.model), ("backend", args.backend)):
+        if given not in (None, "auto"):
+            raise UsageError(f"--{name} goes with --headless: the window has its own way to choose")
+    return run_window(Start(demo=True, theme=args.theme or ""))
 
 
 def headless(args: argparse.Namespace) -> int:
@@ -67,7 +76,7 @@ def headless(args: argparse.Namespace) -> int:
     played = play(scenario, engine, on_record=lambda record: print("\n".join(lines(record))))
     print("\n".join(ending(played)))
     subject = of_played(played)
-    files = write(subject, args.out, FORMATS, args.theme)
+    files = write(subject, args.out, FORMATS, args.theme or "light")
     pictures = sum(file.suffix == ".png" for file in files)
     print(f"\n{pictures} pictures and a report in {args.out}: open {args.out / 'report.html'}")
     return 0 if played.ok else 1

@@ -23,6 +23,7 @@ from app.cli.common import (
     one_line,
     whole_number,
 )
+from app.models.text import plural
 from app.play import OnRecord, full_json
 from engine.capture import CaptureWriter
 from engine.engine import Engine, append
@@ -236,12 +237,13 @@ def lines(report: dict[str, Any]) -> list[str]:
     """What a person reads."""
     width = max(map(len, report["digests"]))
     generated = " ".join(map(str, report["generated"])) or "nothing asked for (--steps)"
+    n_consumed = len(report["tokens"]) + max(0, len(report["generated"]) - 1)
     exact = "exact for any chunks" if report["exact"] else "exactness unproved"
     return [
-        f"consumed   {len(report['tokens']) + max(0, len(report['generated']) - 1)} tokens, "
-        f"frontier {report['frontier']}",
+        f"consumed   {plural(n_consumed, 'token')}, frontier {report['frontier']}",
         f"generated  {generated}",
-        f"published  {report['transactions']} transactions, {report['flips']} flips",
+        f"published  {plural(report['transactions'], 'transaction')}, "
+        f"{plural(report['flips'], 'flip')}",
         f"backend    {report['backend']}, {exact}, {report['tokens_per_s']:,.1f} tokens/s",
         *(f"digest     {owner:<{width}}  {value}" for owner, value in report["digests"].items()),
     ]

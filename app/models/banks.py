@@ -150,11 +150,18 @@ def _owner_row(view: OwnerView) -> Row:
         digest_cell(view.public_digest),
         _private_cell(view),
         state,
-        Cell(text.size(view.n_bytes), tip=f"{text.count(view.n_bytes)} bytes a bank"),
+        _bytes_cell(view.n_bytes),
         Cell(text.count(view.n_stale_rows) if view.n_stale_rows else text.NOTHING),
         Cell(view.unit, role="text2"),
     )
     return Row(cells, Jump(owner=view.name), view.name)
+
+
+def _bytes_cell(n_bytes: int) -> Cell:
+    """Bytes a bank; a capture does not know them."""
+    if not n_bytes:
+        return Cell(text.NOTHING, tip="not recorded, or nothing yet")
+    return Cell(text.size(n_bytes), tip=f"{text.count(n_bytes)} bytes a bank")
 
 
 def _private_cell(view: OwnerView) -> Cell:
@@ -180,7 +187,7 @@ def total_bytes(state: State) -> int:
 def summary(state: State) -> str:
     """One line over the owners: how many, their bytes, and the saved slots."""
     out = text.plural(len(state.owners) or len(state.digests), "owner")
-    if state.owners:
+    if total_bytes(state):
         where = "" if _stands_alone(state) else " in both banks"
         out += f", {text.size(total_bytes(state))}{where}"
     if state.slots:

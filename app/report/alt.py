@@ -66,4 +66,5 @@ def banks_words(facts: Facts) -> str:
         return "nothing was refused."
     first = facts.refusals[0]
     same = "are the same before and after it" if first.unchanged else "changed"
-    return f"op {first.number} was refused, and the {len(first.digests)} public digests {same}."
+    how = "failed" if first.stage else "was refused"
+    return f"op {first.number} {how}, and the {len(first.digests)} public digests {same}."

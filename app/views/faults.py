@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QPushButton, QSpinBox
 from app import theme
 from app.models.faults import KIND_WORDS, Arming, armed_table, proof, result_line
 from app.models.table import Jump
-from app.views.panel import GlyphLabel, Panel, heading, label, named, row_of, set_text
+from app.views.panel import GlyphLabel, Panel, WholeLabel, heading, label, named, row_of, set_text
 from app.views.tables import TableView
 from engine.commands import ArmFault, ClearFaults
 from engine.events import FaultsChanged, SessionOpened
@@ -70,7 +70,7 @@ class FaultPanel(Panel):
             self.when.addItem(words, choice)
         self.armed = TableView(self.tr("Armed faults"))
         self.result_mark = GlyphLabel(self)
-        self.result = label("", self.tr("Result"), wrap=True)
+        self.result = WholeLabel("", self.tr("Result"))
         self.verdict = label("", self.tr("Proof"), second=True, wrap=True)
         self.proof = TableView(self.tr("Digests before and after"))
         self._lay_out()

@@ -207,6 +207,32 @@ def paragraph(text: str = "", name: str = "", *, second: bool = False) -> QLabel
     return widget
 
 
+class WholeLabel(QLabel):
+    """Wrapped text that is never cut: where a panel is too low, its scroll area gives way."""
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text)
+        self.setAccessibleName(name or text)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setWordWrap(True)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def resizeEvent(self, event) -> None:
+        """As wide as it is now, so high at least."""
+        super().resizeEvent(event)
+        self._keep_whole()
+
+    def setText(self, text: str) -> None:
+        """New text, new height."""
+        super().setText(text)
+        self._keep_whole()
+
+    def _keep_whole(self) -> None:
+        # the height that is needed is never below the minimum, so an old one must go first
+        self.setMinimumHeight(0)
+        self.setMinimumHeight(max(0, self.heightForWidth(self.width())))
+
+
 def heading(text: str) -> QLabel:
     """A bold line over a part of a panel."""
     widget = label(text)

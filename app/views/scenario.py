@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
 from app.cli.common import write_atomically
 from app.models.scenario import Json, Player, Recorder, file_text, pytest_text, slug
-from app.views.panel import GlyphLabel, Panel, label, named, row_of, set_text
+from app.views.panel import GlyphLabel, Panel, WholeLabel, label, named, row_of, set_text
 from app.views.tables import TableView
 from engine import cases
 from engine.commands import Do, OpenModel
@@ -45,7 +45,7 @@ class ScenarioPanel(Panel):
         self.name.setMaximumWidth(180)
         self.save = _button("Save...", "Save the scenario shown, or the recording, as a file")
         self.export = _button("Export pytest...", "Write a test that plays the scenario")
-        self.heading = label("", "Title", wrap=True)
+        self.heading = WholeLabel("", "Title")
         self.mark = GlyphLabel(self)
         self.verdict = label("", "Verdict", wrap=True)
         self.view = TableView("Ops of the scenario")
@@ -247,7 +247,8 @@ class ScenarioPanel(Panel):
         self.save.setEnabled(loaded)
         self.export.setEnabled(loaded)
         note = player.scenario.get("note") or player.scenario.get("symptom") or ""
-        set_text(self.heading, f"{player.title}. {note}" if loaded else "", "text")
+        told = f"{player.title}. {note}" if note else player.title
+        set_text(self.heading, told if loaded else "", "text")
         self.heading.setVisible(loaded)
         self.record.setText(
             f"Recording ({len(self.recorder.ops)})" if self.recorder.running else "Record"

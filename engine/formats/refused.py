@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 from engine.formats.opened import Opened
 from engine.formats.options import Options
@@ -54,9 +55,21 @@ def _what_else(source: Source) -> str:
     for head, words in OTHERS:
         if source.bytes(0, len(head)) == head:
             return words
-    if OPS.search(source.bytes(0, min(source.size, SCENARIO_HEAD))):
+    if _begins_a_scenario(source.bytes(0, min(source.size, SCENARIO_HEAD))):
         return "a scenario, which `bankflip run` executes, not the state of a cache"
     return ""
+
+
+def _begins_a_scenario(head: bytes) -> bool:
+    """JSON with ops, or ops behind what is TOML; a text that shows an example is neither."""
+    found = OPS.search(head)
+    if found is None or found[1] is None:
+        return found is not None
+    try:
+        tomllib.loads(head[: found.start(1)].decode())
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def refusal(source: Source, name: str | None, words: str, detail: str) -> Report:

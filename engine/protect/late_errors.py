@@ -6,10 +6,12 @@ the engine.
 
 from __future__ import annotations
 
+import threading
 from typing import Final
 
 import mlx.core as mx
 
+_SEEN = threading.local()
 _MOST: Final = 100
 """Rounds after which the errors count as endless: a device that is lost fails for ever."""
 
@@ -21,12 +23,27 @@ def drain() -> None:
     evaluation that meets it stops half-way, and its arrays can wait for ever; a synchronisation
     that meets it just raises. Two in a row that don't raise: nothing runs, nothing is kept.
     """
+    note_streams()
     quiet = 0
     for _ in range(_MOST):
-        try:
-            mx.synchronize()
-            quiet += 1
-        except Exception:  # it belongs to what has failed already
-            quiet = 0
+        quiet = quiet + 1 if all(_is_quiet(stream) for stream in _SEEN.streams) else 0
         if quiet == 2:
             return
+
+
+def note_streams() -> None:
+    """Remember the streams that this thread works on now; generation has one of its own."""
+    if not hasattr(_SEEN, "streams"):
+        _SEEN.streams = []
+    for device in (mx.default_device(), mx.Device(mx.cpu)):
+        stream = mx.default_stream(device)
+        if stream not in _SEEN.streams:
+            _SEEN.streams.append(stream)
+
+
+def _is_quiet(stream: mx.Stream) -> bool:
+    try:
+        mx.synchronize(stream)
+    except Exception:  # it belongs to what has failed already
+        return False
+    return True

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import mlx.core as mx
-import mlx.nn as nn
 import numpy as np
 
 from .errors import NotFinite, StateLost
 from .freeze import arrays_of
-from .late_errors import drain
 from .lineage import Checkpoints, lineage_of, remember
 from .transaction import Transaction
 from .travel import TimeTravel
+from .weights import Weights
 
 _FEW_ROWS = 32
 
@@ -26,8 +25,9 @@ class TransactionalModel(TimeTravel):
     """Wraps a model and keeps its call shape; hand it to mlx-lm in place of the model.
 
     Args:
-        model: a model of mlx-lm. Its weights are evaluated now: a weight that fails to load in
-            the middle of a step would count as loaded afterwards.
+        model: a model of mlx-lm. Its weights are evaluated now, and what was set or changed
+            since before each step: a weight that fails to load in the middle of a step would
+            count as loaded afterwards.
         check_finite: also take a step back when a logit is NaN or infinite.
         checkpoint_every: tokens between checkpoints of state that can't be cut (recurrent
             layers, rings); 0 keeps none.
@@ -51,10 +51,8 @@ class TransactionalModel(TimeTravel):
         self._check_finite = check_finite
         self._checkpoints = Checkpoints(checkpoint_every, checkpoint_bytes)
         self._unfinished: Transaction | None = None
-        self._good_weights: dict[int, Any] = {}
-        self._lost_weights: tuple[str, ...] = ()
-        self._lost_ids: dict[int, Any] = {}
-        self._evaluate_weights()
+        self._weights = Weights(model)
+        self._weights.check()
         vars(self)["__call__"] = _with_signature(self.__call__, model)
 
     def __getattr__(self, name: str) -> Any:
@@ -68,8 +66,7 @@ class TransactionalModel(TimeTravel):
         Raises: whatever the model or the evaluation raised, NotFinite, StateLost. In each case
             all cache objects are as they were before the call.
         """
-        if self._lost_weights:
-            self._evaluate_weights()
+        self._weights.check()
         if not cache:
             return self._model(inputs, cache=cache, **options)
         self.recover()
@@ -122,13 +119,13 @@ class TransactionalModel(TimeTravel):
         if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
             # arrays of the failed step are of no use, and as second handles they cost copies
             traceback.clear_frames(error.__traceback__.tb_next)
-        if isinstance(error, RuntimeError):
-            self._note_lost_weights()
 
     def accept_weights(self) -> None:
-        """Say that weights which were set after the wrapping are whole; evaluates all of them."""
-        self._lost_weights = ()
-        self._evaluate_weights()
+        """Evaluate weights that were set after the wrapping now instead of before the next step.
+
+        Raises: StateLost.
+        """
+        self._weights.check()
 
     def recover(self) -> None:
         """Finish a rollback that was cut short; every call does this first."""
@@ -153,47 +150,6 @@ class TransactionalModel(TimeTravel):
                 lineage.assign(before)
                 remember(group, lineage)
             raise
-
-    def _evaluate_weights(self) -> None:
-        named = _named_arrays(self._model)
-        if self._lost_weights:
-            same = [n for n, a in named if n in self._lost_weights and id(a) in self._lost_ids]
-            if same:
-                raise StateLost(f"weights failed to load in a step: load them again ({same[0]})")
-        try:
-            # one by one: a file that can't be read is then all that its evaluation waits for
-            for _, array in named:
-                if id(array) not in self._good_weights:
-                    mx.eval(array)
-        except Exception as error:
-            drain()
-            self._remember_lost(named)
-            raise StateLost(f"the weights of the model can't be read: {error}") from error
-        self._lost_weights = ()
-        self._lost_ids = {}
-        self._good_weights = {id(array): array for _, array in named}
-
-    def _remember_lost(self, named: list[tuple[str, Any]]) -> None:
-        new = [(name, array) for name, array in named if id(array) not in self._good_weights]
-        self._lost_weights = tuple(name for name, _ in new)
-        self._lost_ids = {id(array): array for _, array in new}
-
-    def _note_lost_weights(self) -> None:
-        """Weights that came after the wrapping were part of a failed evaluation, perhaps."""
-        named = _named_arrays(self._model)
-        if any(id(array) not in self._good_weights for _, array in named):
-            self._remember_lost(named)
-
-
-def _named_arrays(model: Any) -> list[tuple[str, Any]]:
-    """Every array of a model; those that are no parameters (`_freqs` of a rotary layer), too."""
-    return [
-        (f"{name}.{key}", array)
-        for name, module in model.named_modules()
-        for key, value in module.items()
-        if not isinstance(value, nn.Module)
-        for array in arrays_of(value)
-    ]
 
 
 def make_prompt_cache(model: Any, max_kv_size: int | None = None) -> list[Any]:

@@ -16,12 +16,14 @@ from .errors import Refused
 from .freeze import clone, freeze, leaves, restore
 from .lineage import Lineage, cut, is_cuttable, lineage_of, position_of, remember
 from .transaction import Transaction, share
+from .weights import Weights
 
 
 class TimeTravel:
     """The part of `TransactionalModel` that moves caches back; it uses the wrapped model."""
 
     _model: Any
+    _weights: Weights
 
     def position(self, cache: Sequence[Any]) -> int | None:
         """Tokens that the caches have consumed; None when nobody can tell."""
@@ -126,6 +128,7 @@ class TimeTravel:
         target: int,
     ) -> None:
         """Put the caches at `start` and run the tokens up to `target`, cut as they were before."""
+        self._weights.check()
         self._put_at(cache, lineage, start)
         base = lineage.base or 0
         done = start

@@ -69,6 +69,15 @@ def test_a_file_that_is_not_there_is_status_two() -> None:
     assert "there is no such file, nor a command of that name" in result.stderr
 
 
+def test_a_command_behind_an_option_is_told_where_it_belongs() -> None:
+    code = (
+        "import sys; from app.cli.window import main; sys.exit(main(['--theme', 'dark', 'demo']))"
+    )
+    result = python(code)
+    assert result.returncode == 2
+    assert "demo is a command, which comes first: bankflip demo --help" in result.stderr
+
+
 def test_twenty_thousand_calls_that_return_nothing_do_not_abort() -> None:
     code = (
         "from PySide6.QtCore import QObject, Signal\n"

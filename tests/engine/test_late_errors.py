@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import mlx.core as mx
@@ -20,10 +21,16 @@ class Library:
     def __init__(self, *plan: bool) -> None:
         self.plan, self.calls = list(plan), 0
 
-    def __call__(self) -> None:
+    def __call__(self, stream: mx.Stream) -> None:
         self.calls += 1
         if self.plan and self.plan.pop(0):
             raise RuntimeError("late")
+
+
+@pytest.fixture(autouse=True)
+def one_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests of this process may have worked on further streams."""
+    monkeypatch.setattr(engine.protect.late_errors, "_SEEN", threading.local())
 
 
 DRAINS = [

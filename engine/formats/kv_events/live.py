@@ -64,7 +64,8 @@ class Watch:
                 self.endpoints.append(self.connect(address, replay))
         except zmq.ZMQError as error:
             self.close()
-            raise Unreadable(address, f"no address to watch: {error}") from None
+            expected = "such as tcp://127.0.0.1:5557 or ipc:///tmp/events"
+            raise Unreadable(address, "no address to watch", expected, error.strerror) from None
         for endpoint in self.endpoints:
             self.ask(endpoint, 0)
         return self

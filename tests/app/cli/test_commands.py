@@ -138,6 +138,28 @@ def test_demo_without_a_display_does_the_same_work(tmp_path: Path) -> None:
     assert done.err == ""
 
 
+@pytest.mark.parametrize("option", ["--out", "--model", "--backend"])
+def test_demo_in_the_window_refuses_what_it_would_ignore(
+    option: str, bankflip: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.cli.demo.display_problem", lambda: "")
+    monkeypatch.setattr("app.main.run_window", lambda start: pytest.fail(f"opened: {start}"))
+    done = bankflip("demo", option, "cpu")
+    assert done.status == 2
+    assert f"{option} goes with --headless" in done.one_sentence()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", ""])
+def test_demo_in_the_window_has_the_colours_asked_for(
+    theme: str, bankflip: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = []
+    monkeypatch.setattr("app.cli.demo.display_problem", lambda: "")
+    monkeypatch.setattr("app.main.run_window", lambda start: starts.append(start) or 0)
+    assert bankflip("demo", *(["--theme", theme] if theme else [])).status == 0
+    assert [(start.demo, start.theme) for start in starts] == [(True, theme)]
+
+
 def test_a_display_that_does_not_answer_is_found_before_qt(tmp_path: Path) -> None:
     assert "no display" in display_problem({})
     assert display_problem({"QT_QPA_PLATFORM": "offscreen", "DISPLAY": ":0"}) != ""

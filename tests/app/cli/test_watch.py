@@ -106,7 +106,8 @@ def test_a_folder_is_followed(tmp_path: Path) -> None:
     [
         (("nowhere-at-all",), "neither an address nor a folder"),
         (("tcp://127.0.0.1:1", "--replay", "tcp://a:1", "--replay", "tcp://b:2"), "replay"),
-        (("nonsense://x",), "no address to watch"),
+        (("nonsense://x",), "no address to watch, expected such as tcp://127.0.0.1:5557"),
+        (("tcp://127.0.0.1",), "tcp://127.0.0.1: no address to watch, expected such as tcp://"),
         (("tcp://127.0.0.1:1", "."), "not both at once"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.models import banks
 from app.models.state import state_of
 from tests.helpers import sessions
@@ -123,3 +125,15 @@ def test_summary_names_owners_bytes_and_saved_slots():
 def test_bytes_are_of_both_banks():
     state = live(sequence())
     assert banks.total_bytes(state) == 2 * sum(view.n_bytes for view in state.owners)
+
+
+def test_a_capture_without_bytes_says_none():
+    """What a capture does not know is no 0 B."""
+    state = live(sequence())
+    unknown = tuple(replace(view, n_bytes=0) for view in state.owners)
+    known = banks.owner_table(state)
+    table = banks.owner_table(replace(state, owners=unknown))
+    column = [c.title for c in table.columns].index("Bytes")
+    assert {row.cells[column].text for row in table.rows} == {"–"}
+    assert "–" not in {row.cells[column].text for row in known.rows}
+    assert banks.summary(replace(state, owners=unknown)) == "13 owners; saved: a (0 – 15)"

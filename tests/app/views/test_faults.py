@@ -129,3 +129,19 @@ def test_a_real_nan_in_the_tiny_model_changes_no_owner(desk):
     desk.settle()
     assert desk.client.records[-1].outcome == "ok"
     assert desk.client.snapshot.sequences[0].stop == 32
+
+
+LONG = "append on sequence 0: command at stage verify (injected, the library says: " + "words " * 30
+
+
+@pytest.mark.parametrize("size", [(420, 560), (432, 291), (240, 120)])
+def test_the_last_result_is_never_cut(desk, panel, size):
+    for text in ("short", LONG, "short"):
+        panel.result.setText(text)
+        panel.resize(*size)
+        desk.qtbot.wait(1)
+        assert panel.result.height() >= panel.result.heightForWidth(panel.result.width())
+    one_line = panel.result.height()
+    panel.result.setText(LONG)
+    desk.qtbot.wait(1)
+    assert panel.result.height() > 2 * one_line

@@ -178,3 +178,22 @@ def test_a_scenario_opened_by_the_window_is_shown(desk, panel):
     panel.flush()
     assert panel.view.table.rowCount() == len(scenario["ops"])
     assert panel.step.isEnabled()
+
+
+@pytest.mark.parametrize("size", [(900, 300), (300, 200)])
+def test_the_note_of_a_scenario_is_never_cut(desk, panel, size):
+    assert panel.load(shipped("demo"))
+    settle(desk, panel)
+    panel.resize(*size)
+    desk.qtbot.wait(1)
+    heading = panel.heading
+    assert len(heading.text()) > 80
+    assert heading.height() >= heading.heightForWidth(heading.width())
+
+
+def test_a_scenario_without_a_note_has_its_title_alone(desk, panel, tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text('{"ops": [{"op": "append", "seq": 0, "positions": [0]}], "capacity": 8}')
+    assert panel.load(str(path))
+    settle(desk, panel)
+    assert panel.heading.text() == "mine"

@@ -72,6 +72,8 @@ def test_pickles_are_refused_and_not_run(tmp_path: Path) -> None:
         (b'{"case": "x", "ops": [], "expect": []}', "unreadable", "bankflip run"),
         (b'case = "x"\nexpect = []\n[[ops]]\nop = "append"\n', "unreadable", "bankflip run"),
         (b'case = "x"\nops = [{op = "reset", seq = 0}]\n', "unreadable", "bankflip run"),
+        (b'note = """\n# a\nb"""\n[[ops]]\nop = ???\n', "unreadable", "bankflip run"),
+        (b"# A text\n\nwith an example:\n\n[[ops]]\nop = 1\n", "unreadable", "known format"),
         (b'{"shops": [1]}', "unreadable", "known format"),
         (b"hello, world\n", "unreadable", "known format"),
         (bytes(100), "unreadable", "known format"),

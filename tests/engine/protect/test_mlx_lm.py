@@ -347,31 +347,6 @@ def lazy_then_cut(folder: Path) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.own_process
-def test_a_cut_weight_file_in_a_step_changes_no_cache(tmp_path: Path) -> None:
-    model = tiny_model("llama")
-    call = protect.TransactionalModel(model)
-    cache, clean = protect.make_prompt_cache(call), protect.make_prompt_cache(call)
-    for mine in (cache, clean):
-        call(prompt(20)[None], cache=mine)
-    before = views.fingerprints(cache)
-    folder = model_folder(tmp_path / "m")
-    model.load_weights(lazy_then_cut(folder), strict=False)
-    with pytest.raises(RuntimeError):
-        call(mx.array([[7]]), cache=cache)
-    assert views.fingerprints(cache) == before
-    for _ in range(2):
-        # the weights count as read now, although their content is anything
-        with pytest.raises(protect.StateLost, match="load them again"):
-            call(mx.array([[7]]), cache=cache)
-    assert views.fingerprints(cache) == before
-    good = model_folder(tmp_path / "again")
-    model.load_weights(str(good / "model.safetensors"))
-    step = mx.array([[7]])
-    expected = tiny_model("llama")(step, cache=clean)
-    assert views.array_bytes(call(step, cache=cache)) == views.array_bytes(expected)
-
-
-@pytest.mark.own_process
 def test_plain_mlx_lm_counts_the_rows_of_a_cut_weight_file(tmp_path: Path) -> None:
     """The pair of the test above, mlx-lm 0.32.2."""
     model = tiny_model("llama")
@@ -381,18 +356,6 @@ def test_plain_mlx_lm_counts_the_rows_of_a_cut_weight_file(tmp_path: Path) -> No
     with pytest.raises(RuntimeError):
         mx.eval(model(mx.array([[7]]), cache=cache))
     assert [c.offset for c in cache] == [21] * 4
-
-
-def test_arrays_of_a_model_that_are_no_weights_are_evaluated_too() -> None:
-    model = tiny_model("llama")
-    model.layers[1]._hidden = _lazy()
-    with pytest.raises(protect.StateLost):
-        protect.TransactionalModel(model)
-
-
-def _lazy() -> Any:
-    half = mx.zeros((64, 64), dtype=mx.float16)
-    return mx.block_masked_mm(half, half, 64, mx.ones((1, 1), dtype=mx.bool_), stream=mx.cpu)
 
 
 def test_generate_and_stream_generate_from_a_folder(tmp_path: Path) -> None:
