@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from engine.errors import Malformed, Unreadable
+from engine.small_file import content_of
 from engine.terms import GROUP_SIZE
 
 GDN: Final = "linear_attention"
@@ -140,14 +141,7 @@ def read_config(folder: str | Path) -> Config:
     try:
         if not Path(folder).is_dir():
             raise Unreadable(str(folder), "not a model folder", "a folder with config.json")
-        if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise Unreadable(
-                str(path),
-                "too large",
-                f"at most {MAX_CONFIG_BYTES} bytes",
-                f"{path.stat().st_size}",
-            )
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(content_of(path, MAX_CONFIG_BYTES))
     except OSError as error:
         raise Unreadable(str(path), f"can't be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from engine.printable import plain
 from engine.terms import FailKind, Reason
+
+LONGEST_PART = 1000
+"""Characters of each part of a sentence about a file."""
 
 
 class EngineError(Exception):
@@ -103,14 +107,20 @@ class Unreadable(EngineError):
     offset: int | None = None
 
     def __str__(self) -> str:
-        text = f"{self.path}: {self.what}"
+        text = f"{_line(self.path)}: {_line(self.what)}"
         if self.offset is not None:
             text += f" at byte {self.offset}"
         if self.expected:
-            text += f", expected {self.expected}"
+            text += f", expected {_line(self.expected)}"
         if self.found:
-            text += f", found {self.found}"
+            text += f", found {_line(self.found)}"
         return text
+
+
+def _line(text: str) -> str:
+    """One plain line: names that come from a file hold anything and have any length."""
+    line = plain(" ".join(part.strip() for part in text.splitlines()))
+    return line if len(line) <= LONGEST_PART else f"{line[:LONGEST_PART]}…"
 
 
 class Malformed(Unreadable):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.config import MAX_CONFIG_BYTES, MODEL_TYPES
 from engine.errors import EngineError, Malformed, Unreadable
+from engine.small_file import content_of
 
 if TYPE_CHECKING:
     from engine.lm_session import LmSession
@@ -45,10 +46,8 @@ def _config(folder: Path) -> dict[str, Any]:
     """The configuration, empty where there is none that can be read."""
     path = folder / "config.json"
     try:
-        if not path.is_file() or path.stat().st_size > MAX_CONFIG_BYTES:
-            return {}
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        config = json.loads(content_of(path, MAX_CONFIG_BYTES))
+    except (OSError, ValueError, RecursionError, Malformed):
         return {}
     return config if isinstance(config, dict) else {}
 
@@ -131,12 +130,15 @@ def _judge(path: Path) -> None:
 
 def _admit(path: Path, device: str) -> None:
     """Refuse weights that are not whole, or larger than the memory. Raises: Unreadable."""
-    from engine.memory import admit_weights
+    from engine.memory import admit_bytes
     from engine.tensor_file import TensorFile
 
+    for file in sorted(path.iterdir()):
+        if not (file.is_file() or file.is_dir()):  # mlx-lm would wait for a pipe
+            raise Malformed(str(file), "not a plain file", "files and folders", "something else")
     files = [TensorFile(file) for file in sorted(path.glob("model*.safetensors"))]
-    n_bytes = sum(file.bytes_as(name) for file in files for name in file.header.tensors)
-    admit_weights(str(path), n_bytes, device)
+    n_bytes = sum(file.n_bytes for file in files)
+    admit_bytes(str(path), "weights", n_bytes, device)
 
 
 def _numbers(value: dict[str, Any]) -> list[tuple[str, Any]]:

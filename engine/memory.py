@@ -1,4 +1,4 @@
-"""How much memory a device has, and that weights fit into it at all."""
+"""How much memory a device has, and that what a file holds fits into it at all."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ def default_budget(device: str = "auto") -> int:
     return total // DEFAULT_SHARE if total > 0 else 8 << 30
 
 
-def admit_weights(folder: str, n_bytes: int, device: str) -> None:
-    """Refuse weights before any is read that could never be in memory at once.
+def admit_bytes(path: str, what: str, n_bytes: int, device: str) -> None:
+    """Refuse arrays of a file before any is read that could never be in memory at once.
 
     An allocation that is impossible can end the process inside the array library.
 
     Args:
-        n_bytes: of all weights, as they will be in memory.
+        what: the arrays in a word, such as `weights`.
+        n_bytes: of all of them, as they will be in memory.
         device: as for `default_budget`.
     Raises: Unreadable.
     """
     total = device_memory(device)
     if 0 < total < n_bytes:
         most = f"at most the {total:,} bytes of memory"
-        raise Unreadable(folder, "weights do not fit", most, f"{n_bytes:,}")
+        raise Unreadable(path, f"{what} do not fit", most, f"{n_bytes:,}")
 
 
 def device_memory(device: str) -> int:

@@ -26,6 +26,7 @@ from engine.digest import block_hash, canonical
 from engine.errors import InvariantBroken, Malformed, Rejected, Unreadable
 from engine.history import History
 from engine.lineage import Event, Lineage, TokenLog
+from engine.memory import admit_bytes
 from engine.ops import Append, Reset, Save
 from engine.owner import Changes, Key, to_numpy
 from engine.owners.fixed import FixedOwner
@@ -149,6 +150,7 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _about(path: str, metadata: dict[str, str]) -> dict[str, Any]:
     try:
         about = json.loads(metadata["bankflip"])
+        json.dumps(about, ensure_ascii=False).encode()  # halves of a pair can't be written
     except (KeyError, ValueError, RecursionError):
         raise Unreadable(path, "not a saved session", "metadata bankflip", "none") from None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
@@ -177,6 +179,7 @@ def load_session(engine: Engine, path: str | os.PathLike[str]) -> Record:
     private, size = engine.pair.private_bank, engine.pair.public_bank.history.value.group_size
     if about["group_size"] != size:
         raise Malformed(str(path), "group size of the session", str(size), str(about["group_size"]))
+    admit_bytes(str(path), "tensors", file.n_bytes, "cpu")
     reader = _Reader(file, about, engine)
     try:
         reader.fill(private)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import Malformed, Unreadable
-from engine.tensor_header import Header, read_header, stamp_of
+from engine.tensor_header import Header, at_once, read_header, stamp_of
 
 STORED: Final[dict[str, tuple[str, mx.Dtype]]] = {
     "F32": ("<f4", mx.float32),
@@ -43,6 +43,11 @@ class TensorFile:
         self.path = str(path)
         self.header: Header = read_header(path)
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all tensors as stored."""
+        return sum(map(self.bytes_as, self.header.tensors))
+
     def bytes_as(self, name: str, dtype: mx.Dtype | None = None) -> int:
         """Bytes of a tensor in memory, of a float one as `dtype` (None: as stored)."""
         stored, shape = self.header.tensors[name]
@@ -57,13 +62,18 @@ class TensorFile:
             known = ", ".join(STORED)
             raise Malformed(self.path, f"dtype of tensor {name}", f"one of {known}", dtype)
         on_host, stored = STORED[dtype]
-        array = mx.array(self._bytes(name, on_host, math.prod(shape)).reshape(shape))
+        values = self._bytes(name, on_host, math.prod(shape))
+        try:
+            array = mx.array(values.reshape(shape))
+        except (ValueError, OverflowError):  # more dimensions, or larger ones, than arrays have
+            expected, found = "dimensions of an array", str(list(shape))[:80]
+            raise Malformed(self.path, f"shape of tensor {name}", expected, found) from None
         return array.view(stored) if array.dtype != stored else array
 
     def _bytes(self, name: str, on_host: str, count: int) -> npt.NDArray[Any]:
         offset = self.header.offsets[name]
         try:
-            with open(self.path, "rb") as file:
+            with open(self.path, "rb", opener=at_once) as file:
                 if stamp_of(os.fstat(file.fileno())) != self.header.stamp:
                     raise Unreadable(self.path, f"changed before tensor {name} was read")
                 file.seek(offset)
@@ -72,6 +82,8 @@ class TensorFile:
             raise Unreadable(
                 self.path, f"tensor {name} can't be read: {error.strerror or error}"
             ) from None
+        except MemoryError:
+            raise Unreadable(self.path, f"tensor {name} does not fit into the memory") from None
         if values.size != count:
             given = f"{values.nbytes:,}"
             expected = f"{count * values.itemsize:,} bytes"

@@ -27,16 +27,16 @@ class Header:
     tensors: dict[str, tuple[str, tuple[int, ...]]]
     offsets: dict[str, int]
     """Byte of the file at which a tensor starts."""
-    stamp: tuple[int, int]
-    """Size in bytes and time of the last change in ns, when the header was read."""
+    stamp: tuple[int, ...]
+    """Size in bytes, time of the last change in ns and number of the file, at that time."""
 
 
 def read_header(path: str | os.PathLike[str]) -> Header:
     """Header of a file. Raises: Unreadable with the tensor that is not all there."""
     name = str(path)
-    if not Path(path).is_file():
-        raise Unreadable(name, "no such file")
     try:
+        if not Path(path).is_file():
+            raise Unreadable(name, "no such file")
         header, payload, stamp = _raw_header(Path(path))
     except OSError as error:
         raise Unreadable(name, f"can't be read: {error.strerror or error}") from None
@@ -51,14 +51,19 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     return Header(metadata, tensors, offsets, stamp)
 
 
-def stamp_of(status: os.stat_result) -> tuple[int, int]:
+def stamp_of(status: os.stat_result) -> tuple[int, ...]:
     """What a file that nobody touched keeps."""
-    return status.st_size, status.st_mtime_ns
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-def _raw_header(path: Path) -> tuple[dict[str, Any], int, tuple[int, int]]:
+def at_once(path: str, flags: int) -> int:
+    """Opens without waiting for the other end of what may have become a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _raw_header(path: Path) -> tuple[dict[str, Any], int, tuple[int, ...]]:
     """Entries by name, the byte at which the payload starts, and the stamp of the file."""
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=at_once) as file:
         stamp = stamp_of(os.fstat(file.fileno()))
         size = stamp[0]
         length = int.from_bytes(file.read(8), "little")
@@ -78,8 +83,10 @@ def _raw_header(path: Path) -> tuple[dict[str, Any], int, tuple[int, int]]:
     tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
     for name, entry in tensors.items():
         offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
-        if offsets is None or not _is_range(offsets) or not isinstance(entry.get("shape"), list):
-            raise Unreadable(str(path), f"header of tensor {name}", "shape and data_offsets")
+        shape, dtype = (entry.get("shape"), entry.get("dtype")) if offsets is not None else (0, 0)
+        if not (_is_range(offsets) and _is_shape(shape) and isinstance(dtype, str)):
+            expected = "dtype, shape and data_offsets"
+            raise Unreadable(str(path), f"header of tensor {name}", expected)
     # the first in the file that is not all there, whatever the order of the header
     for name, entry in sorted(tensors.items(), key=lambda item: item[1]["data_offsets"]):
         first, stop = entry["data_offsets"]
@@ -92,6 +99,10 @@ def _raw_header(path: Path) -> tuple[dict[str, Any], int, tuple[int, int]]:
                 8 + length + first,
             )
     return header, 8 + length, stamp
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
 
 
 def _is_range(value: Any) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import Malformed, Unreadable
+from engine.small_file import content_of
 from engine.tensor_file import TensorFile
 
 INDEX: Final = "model.safetensors.index.json"
@@ -106,9 +107,7 @@ class TensorFolder:
 def _read_index(path: Path) -> dict[str, str]:
     """Tensor names to file names beside the index."""
     try:
-        if path.stat().st_size > MAX_INDEX_BYTES:
-            raise Unreadable(str(path), "too large", f"at most {MAX_INDEX_BYTES} bytes")
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(content_of(path, MAX_INDEX_BYTES))
     except OSError as error:
         raise Unreadable(str(path), f"can't be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

@@ -27,7 +27,7 @@ from engine.graph.model import (
     QsaWeights,
 )
 from engine.graph.owner_shapes import OwnerShape, owner_shapes
-from engine.memory import admit_weights
+from engine.memory import admit_bytes
 from engine.tensors import TensorFolder
 
 __all__ = ["OwnerShape", "load_model", "owner_shapes"]
@@ -54,7 +54,7 @@ def load_model(
         dtype = DTYPES[dtype]
     config, tensors = read_config(folder), TensorFolder(folder)
     backend = backend or backend_for()
-    admit_weights(tensors.folder, tensors.bytes_as(dtype), backend.name)
+    admit_bytes(tensors.folder, "weights", tensors.bytes_as(dtype), backend.name)
     return build_model(config, tensors, dtype, backend)
 
 

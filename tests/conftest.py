@@ -42,13 +42,18 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Runs a test marked `own_process` in a process that ends with it."""
     if "own_process" not in pyfuncitem.keywords or OWN_PROCESS in os.environ:
         return None
+    environment = {**os.environ, OWN_PROCESS: "1"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    # before this process would be ended for having waited too long
+    patience = 0.8 * float(pyfuncitem.config.getini("faulthandler_timeout"))
     run = subprocess.run(
         # no plugin that spreads tests over processes, and no cache that the outer run writes, too
         [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider"]
         + ["--long"] * bool(pyfuncitem.config.getoption("--long"))
         + [f"{pyfuncitem.path}::{pyfuncitem.nodeid.partition('::')[2]}"],
         cwd=pyfuncitem.config.rootpath,
-        env={**os.environ, OWN_PROCESS: "1"},
+        env=environment,
+        timeout=patience,
         capture_output=True,
         text=True,
         check=False,

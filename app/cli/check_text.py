@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from app.cli.common import sentence
 from app.models.text import plural
 from engine.formats.report import Finding, Report, Sequence, span_text, spans_text
+from engine.printable import plain
 
 FACTS_SHOWN = (
     # fact, how it reads
@@ -31,7 +32,14 @@ FINDINGS_SHOWN = 24
 
 
 def report_lines(report: Report) -> Iterator[str]:
-    """The verdict sentence, facts, sequences, findings with their places, what is unproved."""
+    """The verdict sentence, facts, sequences, findings with their places, what is unproved.
+
+    Names in a file may be anything, so every line is made plain.
+    """
+    return map(plain, _lines(report))
+
+
+def _lines(report: Report) -> Iterator[str]:
     yield sentence(f"{report.file}: {verdict_words(report)}")
     facts = [text.format(report.fact(name)) for name, text in FACTS_SHOWN if report.fact(name)]
     if report.format is not None:

@@ -11,7 +11,7 @@ from typing import IO
 
 from engine.atomic import replacing
 from engine.errors import EngineError
-from engine.printable import printable
+from engine.printable import plain, printable
 
 BACKENDS = ("auto", "metal", "cuda", "cpu")
 
@@ -31,7 +31,7 @@ def one_line(error: BaseException) -> str:
 
 def sentence(text: str) -> str:
     """A text in one line, whatever stands in it: names of files may hold ends of lines."""
-    return " ".join(part.strip() for part in text.splitlines())
+    return plain(" ".join(part.strip() for part in text.splitlines()))
 
 
 def whole_number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:

@@ -219,6 +219,7 @@ def about_of(text: str) -> dict[str, Any] | None:
     """The session's metadata; None where they are not of the known format."""
     try:
         about = json.loads(text)
+        json.dumps(about, ensure_ascii=False).encode()  # halves of a pair can't be written
     except (ValueError, RecursionError):
         return None
     if not isinstance(about, dict) or not str(about.get("format")).startswith(SESSION):

@@ -30,16 +30,16 @@ def stored_bytes(path: Path) -> int:
 @pytest.mark.parametrize("device", ["cpu", "auto"])
 def test_the_last_byte_decides(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "device_memory", lambda name: 1000 if name == device else 0)
-    memory.admit_weights("m", 1000, device)
+    memory.admit_bytes("m", "weights", 1000, device)
     with pytest.raises(Unreadable) as raised:
-        memory.admit_weights("m", 1001, device)
+        memory.admit_bytes("m", "weights", 1001, device)
     told = "m: weights do not fit, expected at most the 1,000 bytes of memory, found 1,001"
     assert str(raised.value) == told
 
 
 def test_where_the_system_does_not_say_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "device_memory", lambda _: 0)
-    memory.admit_weights("m", 1 << 60, "cpu")
+    memory.admit_bytes("m", "weights", 1 << 60, "cpu")
 
 
 def refuse_reads(monkeypatch: pytest.MonkeyPatch) -> None:

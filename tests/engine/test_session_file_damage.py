@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import load_session, run_check, save_session
+from engine import load_session, memory, run_check, save_session
 from engine.engine import append
 from engine.errors import Malformed, Unreadable
 from engine.ops import Save
+from engine.tensor_file import TensorFile
 from tests.helpers.engines import good, prompt, session
 from tests.helpers.session_files import TINY, File, full, refused
 
@@ -274,3 +275,39 @@ def test_random_bytes_flipped(tmp_path: Path, long_profile: bool) -> None:
             spoiled[at] ^= 1 << choice.randrange(8)
         flipped = bytes(spoiled)
         assert_safe(data, tmp_path / "b", lambda _, b=flipped: b, (seed, n))
+
+
+def test_tensors_larger_than_the_memory_are_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sparse file says anything about its size."""
+    engine, n = full(), 1 << 30
+    path = tmp_path / "a.safetensors"
+    save_session(engine, path)
+    file = File(path.read_bytes())
+    entry = {"dtype": "I64", "shape": [n], "data_offsets": [0, 8 * n]}
+    text = json.dumps({"__metadata__": file.metadata, "0.tokens": entry}).encode()
+    with path.open("wb") as out:
+        out.write(len(text).to_bytes(8, "little") + text)
+        out.truncate(8 + len(text) + 8 * n)
+    monkeypatch.setattr(memory, "device_memory", lambda _: 8 * n - 1)
+    monkeypatch.setattr(TensorFile, "read", lambda _, name: pytest.fail(f"{name} was read"))
+    before = engine.digests()
+    with pytest.raises(Unreadable, match=f"tensors do not fit, .* found {8 * n:,}"):
+        load_session(engine, path)
+    assert engine.digests() == before
+
+
+def test_halves_of_a_pair_in_the_metadata(saved: Path, tmp_path: Path) -> None:
+    for change in ("model", "slot"):
+        file = File(saved.read_bytes())
+        about = file.about
+        if change == "model":
+            about["model"] = "\ud800"
+        else:
+            about["keys"][-1]["key"] = "\ud800"
+        file.about = about
+        path = tmp_path / "a.safetensors"
+        path.write_bytes(file.data())
+        with pytest.raises(Unreadable):
+            load_session(full(), path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -136,3 +137,76 @@ def test_failed_reads_do_not_hold_up_what_follows() -> None:
         [sys.executable, "-c", textwrap.dedent(code)], check=False, timeout=240, capture_output=True
     )
     assert run.returncode == 0, run.stderr.decode()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
+    """Before the header, and in the place of the file after it."""
+    path = tmp_path / "a.safetensors"
+    os.mkfifo(path)
+    with pytest.raises(Unreadable, match="no such file"):
+        TensorFile(path)
+    path.unlink()
+    mx.save_safetensors(str(path), {"x": mx.zeros((100,))})
+    file = TensorFile(path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(Unreadable, match="changed before tensor x was read"):
+        file.read("x")
+
+
+def test_another_file_of_the_same_size_and_time_is_not_the_same(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.safetensors", tmp_path / "b.safetensors"]
+    for path, value in zip(paths, (1.0, 2.0), strict=True):
+        mx.save_safetensors(str(path), {"x": mx.full((100,), value)})
+        os.utime(path, ns=(5, 5))
+    file = TensorFile(paths[0])
+    paths[1].replace(paths[0])
+    with pytest.raises(Unreadable, match="changed before tensor x was read"):
+        file.read("x")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"shape": [2], "data_offsets": [0, 8]},
+        {"dtype": 3, "shape": [2], "data_offsets": [0, 8]},
+        {"dtype": "F32", "shape": [2.0], "data_offsets": [0, 8]},
+        {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]},
+        {"dtype": "F32", "shape": [True], "data_offsets": [0, 8]},
+        {"dtype": "F32", "shape": 2, "data_offsets": [0, 8]},
+        {"dtype": "F32", "shape": [2], "data_offsets": [8, 0]},
+        {"dtype": "F32", "shape": [2], "data_offsets": [0, 8, 8]},
+        {"dtype": "F32", "shape": [2], "data_offsets": None},
+        {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]},
+        [],
+        None,
+    ],
+)
+def test_entries_that_are_none(entry: object, tmp_path: Path) -> None:
+    header = json.dumps({"x": entry}).encode()
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    with pytest.raises(Unreadable):
+        TensorFile(path)
+
+
+@pytest.mark.parametrize("shape", [[0, 2**63], [0, 2**40], [0] + [1] * 70])
+def test_shapes_that_no_array_has(shape: list[int], tmp_path: Path) -> None:
+    header = json.dumps({"x": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}).encode()
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises((Malformed, Unreadable), match="x"):
+        TensorFile(path).read("x")
+
+
+def test_memory_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fromfile(*_: object) -> None:
+        raise MemoryError("Unable to allocate 745 GiB")
+
+    path = tmp_path / "a.safetensors"
+    mx.save_safetensors(str(path), {"x": mx.zeros((100,))})
+    file = TensorFile(path)
+    monkeypatch.setattr(np, "fromfile", fromfile)
+    with pytest.raises(Unreadable, match="tensor x does not fit into the memory"):
+        file.read("x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import mlx.core as mx
@@ -85,4 +86,16 @@ def test_a_tensor_in_two_files(tmp_path: Path) -> None:
     for name in ("a.safetensors", "b.safetensors"):
         save(tmp_path, name, x=mx.zeros((1,)))
     with pytest.raises(Malformed, match=r"b.safetensors: tensor, expected x only in .*a.safeten"):
+        TensorFolder(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_an_index_that_is_a_pipe_or_has_no_end(tmp_path: Path) -> None:
+    index = tmp_path / "model.safetensors.index.json"
+    os.mkfifo(index)
+    with pytest.raises(Unreadable, match="not JSON"):
+        TensorFolder(tmp_path)
+    index.unlink()
+    index.symlink_to("/dev/zero")
+    with pytest.raises(Unreadable, match="too large"):
         TensorFolder(tmp_path)
