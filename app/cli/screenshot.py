@@ -192,7 +192,9 @@ def _write(window: MainWindow, args: argparse.Namespace) -> None:
         if id not in known:
             names = ", ".join(OTHER_NAMES.get(name, name) for name in known)
             raise EngineError(f"expected a panel of {names}, given {args.panel!r}")
-        window.go_to_panel(id) if id != "run" else None
+        if id != "run":
+            window.go_to_panel(id)
+            wait(lambda: True)  # text that wraps asks for its place twice
         target = known[id]
     message = window.error_bar.whole().strip() if window.error_bar.isVisible() else ""
     if message and window.client.session is None and not window.client.offline:

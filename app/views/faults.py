@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QPushButton, QSpinBox
 from app import theme
 from app.models.faults import KIND_WORDS, Arming, armed_table, proof, result_line
 from app.models.table import Jump
-from app.views.panel import GlyphLabel, Panel, WholeLabel, heading, label, named, row_of, set_text
+from app.views.panel import GlyphLabel, Panel, WholeLabel, heading, named, row_of, set_text
 from app.views.tables import TableView
 from engine.commands import ArmFault, ClearFaults
 from engine.events import FaultsChanged, SessionOpened
@@ -46,7 +46,7 @@ class FaultPanel(Panel):
         self.arm = QPushButton(self.tr("Arm failure"))
         self.clear_one = QPushButton(self.tr("Clear selected"))
         self.clear_all = QPushButton(self.tr("Clear all"))
-        self.explain = label("", self.tr("What the failure is"), second=True, wrap=True)
+        self.explain = WholeLabel("", self.tr("What the failure is"), second=True)
         named(self.stage, self.tr("Stage"), self.tr("Stage after which the failure fires"))
         named(self.kind, self.tr("Kind"), self.tr("How it fails"))
         named(self.when, self.tr("When"), self.tr("How often it fires"))
@@ -71,7 +71,7 @@ class FaultPanel(Panel):
         self.armed = TableView(self.tr("Armed faults"))
         self.result_mark = GlyphLabel(self)
         self.result = WholeLabel("", self.tr("Result"))
-        self.verdict = label("", self.tr("Proof"), second=True, wrap=True)
+        self.verdict = WholeLabel("", self.tr("Proof"), second=True)
         self.proof = TableView(self.tr("Digests before and after"))
         self._lay_out()
         self.arm.clicked.connect(self.arm_fault)

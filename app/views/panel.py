@@ -208,14 +208,19 @@ def paragraph(text: str = "", name: str = "", *, second: bool = False) -> QLabel
 
 
 class WholeLabel(QLabel):
-    """Wrapped text that is never cut: where a panel is too low, its scroll area gives way."""
+    """Wrapped text that is never cut: where a panel is too low, its scroll area gives way.
 
-    def __init__(self, text: str, name: str) -> None:
+    All wrapped labels of a panel must be such, or those that give way are laid over the others.
+    """
+
+    def __init__(self, text: str, name: str, *, second: bool = False) -> None:
         super().__init__(text)
         self.setAccessibleName(name or text)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setWordWrap(True)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        if second:
+            self.setForegroundRole(self.palette().ColorRole.PlaceholderText)
 
     def resizeEvent(self, event) -> None:
         """As wide as it is now, so high at least."""

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
 from app.cli.common import write_atomically
 from app.models.scenario import Json, Player, Recorder, file_text, pytest_text, slug
-from app.views.panel import GlyphLabel, Panel, WholeLabel, label, named, row_of, set_text
+from app.views.panel import GlyphLabel, Panel, WholeLabel, named, row_of, set_text
 from app.views.tables import TableView
 from engine import cases
 from engine.commands import Do, OpenModel
@@ -47,7 +47,7 @@ class ScenarioPanel(Panel):
         self.export = _button("Export pytest...", "Write a test that plays the scenario")
         self.heading = WholeLabel("", "Title")
         self.mark = GlyphLabel(self)
-        self.verdict = label("", "Verdict", wrap=True)
+        self.verdict = WholeLabel("", "Verdict")
         self.view = TableView("Ops of the scenario")
         self.box.setSpacing(4)
         self.box.addLayout(

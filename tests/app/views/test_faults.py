@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from PySide6.QtCore import Qt
 
@@ -145,3 +147,23 @@ def test_the_last_result_is_never_cut(desk, panel, size):
     panel.result.setText(LONG)
     desk.qtbot.wait(1)
     assert panel.result.height() > 2 * one_line
+
+
+def test_in_the_window_no_part_of_the_last_result_lies_over_another(qtbot, settings):
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.resize(1100, 700)
+    window.show()
+    window.build_panels()
+    sessions.fill(window.client, sessions.journal(31), sessions.sequence(0, 0, 112))
+    window.client.deliver_now()
+    window.go_to_panel("faults")
+    panel = window.docks.panels["faults"]
+    panel.flush()
+    panel.result.setText(LONG)
+    qtbot.wait(30)
+    parts = (panel.result_title, panel.result, panel.verdict, panel.proof)
+    shown = [part.geometry() for part in parts if part.isVisible()]
+    assert len(shown) >= 3
+    for above, below in itertools.pairwise(shown):
+        assert above.bottom() < below.top()
