@@ -46,7 +46,7 @@ def until(process: subprocess.Popen[str], **wanted: Any) -> dict[str, Any]:
     """The first line with these fields; the test's own time limit ends a wait in vain."""
     assert process.stdout is not None
     for line in process.stdout:
-        record: dict[str, Any] = json.loads(line)
+        record = parsed(line, line)
         if all(record.get(key) == value for key, value in wanted.items()):
             return record
     raise AssertionError(f"the command ended without {wanted}")
@@ -56,7 +56,16 @@ def stopped(process: subprocess.Popen[str]) -> tuple[int, list[dict[str, Any]], 
     """Send Ctrl-C; status, the last lines and what stands on stderr."""
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
-    return process.returncode, [json.loads(line) for line in out.splitlines()], err
+    return process.returncode, [parsed(line, out) for line in out.splitlines()], err
+
+
+def parsed(line: str, out: str) -> dict[str, Any]:
+    """A line of the output, which says more than its parser when it is none."""
+    try:
+        record: dict[str, Any] = json.loads(line)
+    except ValueError as error:
+        raise AssertionError(f"no JSON: {line!r} in {out!r}") from error
+    return record
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is sent as SIGINT")
