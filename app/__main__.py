@@ -65,7 +65,7 @@ def status_of(error: BaseException) -> int:
         return EXIT_CANCELLED if error.kind is FailKind.CANCEL else EXIT_REFUSED
     if isinstance(error, Rejected):
         return EXIT_REFUSED
-    if isinstance(error, (EngineError, OSError)):
+    if isinstance(error, (EngineError, OSError, MemoryError)):
         return EXIT_UNREADABLE
     return EXIT_BUG
 
@@ -83,7 +83,9 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
         if isinstance(error, (SystemExit, GeneratorExit)) or args.debug:
             raise
         sentence = "cancelled" if isinstance(error, KeyboardInterrupt) else str(error)
-        if not isinstance(error, (EngineError, OSError, KeyboardInterrupt)):
+        if isinstance(error, MemoryError):
+            sentence = f"not enough memory: {error}".removesuffix(": ")
+        elif not isinstance(error, (EngineError, OSError, KeyboardInterrupt)):
             sentence = f"internal error: {type(error).__name__}: {error} (--debug shows where)"
         print(f"bankflip {name}: {one_sentence(sentence)}", file=sys.stderr)
         return status_of(error)

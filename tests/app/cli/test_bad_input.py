@@ -295,3 +295,17 @@ def test_reports_of_several_cases_stay_in_their_folder(bankflip: Command, tmp_pa
     assert done.status == 0, done.err
     assert len(list(out.glob("*/report.json"))) == len(cases)
     assert len(list(tmp_path.rglob("report.json"))) == len(cases)
+
+
+@pytest.mark.parametrize("said", ["Unable to allocate 745 GiB", ""])
+def test_memory_that_is_not_there_is_one_sentence(
+    said: str, bankflip: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(_: object) -> int:
+        raise MemoryError(said)
+
+    monkeypatch.setattr("app.cli.check.run", run)
+    done = bankflip("check", "x")
+    assert done.status == 2
+    told = f"bankflip check: not enough memory: {said}" if said else "not enough memory"
+    assert done.one_sentence().strip().endswith(told)
