@@ -179,7 +179,8 @@ def load_session(engine: Engine, path: str | os.PathLike[str]) -> Record:
     private, size = engine.pair.private_bank, engine.pair.public_bank.history.value.group_size
     if about["group_size"] != size:
         raise Malformed(str(path), "group size of the session", str(size), str(about["group_size"]))
-    admit_bytes(str(path), "tensors", file.n_bytes, "cpu")
+    device = engine.model.backend.name if engine.model else "cpu"
+    admit_bytes(str(path), "tensors", file.n_bytes, device)
     reader = _Reader(file, about, engine)
     try:
         reader.fill(private)

@@ -16,6 +16,11 @@ LARGEST_TEXT: Final = 64 * 2**20
 """Scenarios and lists of tokens larger than this are refused; no tool of ours writes such."""
 
 
+def at_once(path: str, flags: int) -> int:
+    """Opener for `open` that does not wait for the other end of a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def content_of(path: Path, most: int = LARGEST_TEXT) -> bytes:
     """All bytes of a file or of a pipe that somebody writes to.
 
@@ -23,10 +28,9 @@ def content_of(path: Path, most: int = LARGEST_TEXT) -> bytes:
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as file:
+    with open(path, "rb", opener=at_once) as file:
         if hasattr(os, "set_blocking"):
-            os.set_blocking(handle, True)
+            os.set_blocking(file.fileno(), True)
         content = file.read(most + 1)
     if len(content) > most:
         raise Malformed(str(path), "the file is too large", f"at most {most:,} bytes", "more")

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import Malformed, Unreadable
-from engine.tensor_header import Header, at_once, read_header, stamp_of
+from engine.small_file import at_once
+from engine.tensor_header import Header, read_header, stamp_of
 
 STORED: Final[dict[str, tuple[str, mx.Dtype]]] = {
     "F32": ("<f4", mx.float32),

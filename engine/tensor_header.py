@@ -15,6 +15,7 @@ from typing import Any, Final
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import Unreadable
+from engine.small_file import at_once
 
 MAX_HEADER_BYTES: Final = 100_000_000
 
@@ -56,11 +57,6 @@ def stamp_of(status: os.stat_result) -> tuple[int, ...]:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-def at_once(path: str, flags: int) -> int:
-    """Opens without waiting for the other end of what may have become a pipe."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
 def _raw_header(path: Path) -> tuple[dict[str, Any], int, tuple[int, ...]]:
     """Entries by name, the byte at which the payload starts, and the stamp of the file."""
     with open(path, "rb", opener=at_once) as file:
@@ -82,9 +78,7 @@ def _raw_header(path: Path) -> tuple[dict[str, Any], int, tuple[int, ...]]:
         raise Unreadable(str(path), "header of the file", "an object", type(header).__name__)
     tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
     for name, entry in tensors.items():
-        offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
-        shape, dtype = (entry.get("shape"), entry.get("dtype")) if offsets is not None else (0, 0)
-        if not (_is_range(offsets) and _is_shape(shape) and isinstance(dtype, str)):
+        if not _is_entry(entry):
             expected = "dtype, shape and data_offsets"
             raise Unreadable(str(path), f"header of tensor {name}", expected)
     # the first in the file that is not all there, whatever the order of the header
@@ -99,6 +93,15 @@ def _raw_header(path: Path) -> tuple[dict[str, Any], int, tuple[int, ...]]:
                 8 + length + first,
             )
     return header, 8 + length, stamp
+
+
+def _is_entry(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("dtype"), str)
+        and _is_shape(value.get("shape"))
+        and _is_range(value.get("data_offsets"))
+    )
 
 
 def _is_shape(value: Any) -> bool:

@@ -188,14 +188,18 @@ class Panel(QWidget):
 def label(text: str = "", name: str = "", *, second: bool = False, wrap: bool = False) -> QLabel:
     """A line of text; `second` in the second text colour."""
     widget = QLabel(text)
-    widget.setAccessibleName(name or text)
+    _dress(widget, name or text, second, wrap)
+    return widget
+
+
+def _dress(widget: QLabel, name: str, second: bool, wrap: bool) -> None:
+    widget.setAccessibleName(name)
     widget.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     widget.setWordWrap(wrap)
     if wrap:
         widget.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
     if second:
         widget.setForegroundRole(widget.palette().ColorRole.PlaceholderText)
-    return widget
 
 
 def paragraph(text: str = "", name: str = "", *, second: bool = False) -> QLabel:
@@ -215,12 +219,7 @@ class WholeLabel(QLabel):
 
     def __init__(self, text: str, name: str, *, second: bool = False) -> None:
         super().__init__(text)
-        self.setAccessibleName(name or text)
-        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.setWordWrap(True)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        if second:
-            self.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        _dress(self, name or text, second, wrap=True)
 
     def resizeEvent(self, event) -> None:
         """As wide as it is now, so high at least."""

@@ -84,9 +84,9 @@ class Transaction:
             for array in arrays_of(self._caches):
                 mx.eval(array)
         except Exception as error:
-            drain()
-            for leaf in self._leaves:
+            for leaf in self._leaves:  # first: an interrupt may come while late errors are awaited
                 _LOST.add(leaf)
+            drain()
             raise StateLost(f"a cache holds arrays that can't be evaluated: {error}") from error
 
     @contextlib.contextmanager

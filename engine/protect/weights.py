@@ -38,22 +38,19 @@ class Weights:
         """Evaluate every array, new or changed. Raises: StateLost, naming one that can't be."""
         note_streams()
         arrays = self._arrays()
-        if _LOST and _among(arrays, _LOST):
+        new = _unread(arrays)
+        if new or _LOST:
+            # what the model has let go of since the last look doesn't count
             arrays = self._anew()
-            if lost := _among(arrays, _LOST):
-                names = self._names(lost)
-                raise StateLost(f"weights failed to load earlier: load them again ({names})")
-        new = [array for array in arrays if _READ.get(id(array)) is not array]
-        failed = _failing(arrays)
+            new = _unread(arrays)
+        if lost := [array for array in arrays if _LOST and _LOST.get(id(array)) is array]:
+            names = self._names(lost)
+            raise StateLost(f"weights failed to load earlier: load them again ({names})")
+        failed = _failing(arrays, new)
         if failed:
-            there = {id(array) for array in self._anew()}
-            failed = [(array, error) for array, error in failed if id(array) in there]
-        if failed:
-            lost = [array for array, _ in failed]
-            # a new one may have been part of what failed, and would count as evaluated now
-            _LOST.update((id(array), array) for array in new + lost)
-            told = f"the weights of the model can't be read ({self._names(lost)}): {failed[0][1]}"
-            raise StateLost(told) from failed[0][1]
+            names = self._names([array for array, _ in failed])
+            error = failed[0][1]
+            raise StateLost(f"the weights of the model can't be read ({names}): {error}") from error
         _READ.update((id(array), array) for array in new)
 
     def _anew(self) -> list[Any]:
@@ -95,20 +92,23 @@ class Weights:
         return f"{names[0]}{more}" if names else "an array of the model"
 
 
-def _among(arrays: list[Any], known: weakref.WeakValueDictionary[int, Any]) -> list[Any]:
-    return [array for array in arrays if known.get(id(array)) is array]
+def _unread(arrays: list[Any]) -> list[Any]:
+    return [array for array in arrays if _READ.get(id(array)) is not array]
 
 
-def _failing(arrays: list[Any]) -> list[tuple[Any, Exception]]:
-    """Those whose evaluation fails, with the error.
+def _failing(arrays: list[Any], new: list[Any]) -> list[tuple[Any, Exception]]:
+    """Those whose evaluation fails, with the error; noted as lost, and all new ones with them.
 
-    One by one: a file that can't be read is then all that its evaluation waits for.
+    One by one: a file that can't be read is then all that its evaluation waits for. A new array
+    may have been part of what failed, and would count as evaluated now.
     """
     found = []
     for array in arrays:
         try:
             mx.eval(array)
         except Exception as error:  # the library raises more than one kind
+            # noted at once: an interrupt may come while late errors are waited for
+            _LOST.update((id(lost), lost) for lost in [*new, array])
             drain()
             found.append((array, error))
     return found

@@ -139,7 +139,6 @@ def test_failed_reads_do_not_hold_up_what_follows() -> None:
     assert run.returncode == 0, run.stderr.decode()
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
     """Before the header, and in the place of the file after it."""
     path = tmp_path / "a.safetensors"

@@ -89,7 +89,6 @@ def test_a_tensor_in_two_files(tmp_path: Path) -> None:
         TensorFolder(tmp_path)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_an_index_that_is_a_pipe_or_has_no_end(tmp_path: Path) -> None:
     index = tmp_path / "model.safetensors.index.json"
     os.mkfifo(index)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -40,6 +41,16 @@ class Done:
         assert "internal error" not in self.err, self.err
         assert len(lines) == 1, self.err
         return lines[0]
+
+
+def ended_by_ctrl_c(process: subprocess.Popen[str], timeout: float = 120) -> tuple[str, str]:
+    """What a running command writes until it has ended; killed when it does not."""
+    with process:
+        try:
+            process.send_signal(signal.SIGINT)
+            return process.communicate(timeout=timeout)
+        finally:
+            process.kill()
 
 
 class Command:

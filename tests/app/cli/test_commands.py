@@ -6,7 +6,6 @@ import importlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -19,7 +18,7 @@ import pytest
 from app.cli import COMMANDS, bench, completion, doctor
 from app.cli.display import display_problem, x_answers
 from engine.diagnose import FAILED, Finding
-from tests.helpers.commands import ROOT, Command, child, valid
+from tests.helpers.commands import ROOT, Command, child, ended_by_ctrl_c, valid
 
 NAMES = [name for name, _, _ in COMMANDS]
 
@@ -314,12 +313,7 @@ def test_an_interrupt_is_status_130_and_leaves_no_half_file(tmp_path: Path) -> N
     while not (tmp_path / "c.bankflip").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.5)
-    with process:
-        try:
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=120)
-        finally:
-            process.kill()
+    out, err = ended_by_ctrl_c(process)
     assert process.returncode == 130, err
     assert out == ""
     assert err == "bankflip generate: cancelled\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ import pytest
 from mlx_lm.generate import generate_step
 
 from engine.capture import Capture
-from tests.helpers.commands import ROOT, Command, valid
+from tests.helpers.commands import ROOT, Command, ended_by_ctrl_c, valid
 from tests.helpers.mlxlm_models import CONFIGS, VOCABULARY, model_folder, tiny_model
 
 PROMPT = np.random.default_rng(5).integers(1, VOCABULARY - 1, 30).tolist()
@@ -188,12 +187,7 @@ def test_ctrl_c_is_130_and_publishes_nothing_by_half(folder: Path, tmp_path: Pat
         if wal.exists() and wal.stat().st_size > 80_000:
             break
         time.sleep(0.02)
-    with process:
-        try:
-            process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
-        finally:
-            process.kill()
+    _, err = ended_by_ctrl_c(process)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert not logits.exists()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import pytest
 import zmq
 
 from app.__main__ import main
+from tests.helpers.commands import ended_by_ctrl_c
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "tests" / "data" / "samples"
@@ -54,8 +54,7 @@ def until(process: subprocess.Popen[str], **wanted: Any) -> dict[str, Any]:
 
 def stopped(process: subprocess.Popen[str]) -> tuple[int, list[dict[str, Any]], str]:
     """Send Ctrl-C; status, the last lines and what stands on stderr."""
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
+    out, err = ended_by_ctrl_c(process)
     return process.returncode, [parsed(line, out) for line in out.splitlines()], err
 
 

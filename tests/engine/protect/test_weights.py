@@ -154,3 +154,25 @@ def test_arrays_of_a_model_that_are_no_weights_are_evaluated_too() -> None:
     model.layers[1]._hidden = unfinished()
     with pytest.raises(protect.StateLost):
         protect.TransactionalModel(model)
+
+
+def test_an_interrupt_while_late_errors_are_waited_for_forgets_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    model = tiny_model("llama")
+    call = protect.TransactionalModel(model)
+    cache = protect.make_prompt_cache(call)
+    call(prompt(5), cache=cache)
+    model.layers[1]._hidden = unfinished()
+    cache[0].keys = unfinished()
+    for module, answer in (("weights", "load them again"), ("transaction", "load it again")):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"engine.protect.{module}.drain", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                step(call, cache)
+        with pytest.raises(protect.StateLost, match=answer):
+            step(call, cache)
+        model.layers[1]._hidden = None
