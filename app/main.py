@@ -56,6 +56,8 @@ def run_window(start: Start) -> int:
     theme.set_text_size(application, settings.text_size)
     theme.apply(application, start.theme or settings.scheme)
     window = MainWindow(settings, logging)
+    # the usual size is more than a small screen has
+    window.resize(window.size().boundedTo(window.screen().availableSize()))
     _follow_system(application, window)
     if isinstance(application, Application):
         application.file_opened.connect(window.open_path)

@@ -101,3 +101,21 @@ def test_a_file_that_the_desktop_opens_is_handed_on() -> None:
     )
     result = python(code)
     assert result.stdout.strip() == "/tmp/x.bankflip", result.stderr
+
+
+def test_the_first_window_is_no_larger_than_the_screen() -> None:
+    """The offscreen platform has a screen of 800 by 800 pixels."""
+    code = (
+        "from app.views import main_window\n"
+        "shown = main_window.MainWindow.showEvent\n"
+        "def show(self, event):\n"
+        "    room = self.screen().availableSize()\n"
+        "    print(self.width() <= room.width(), self.height() <= room.height())\n"
+        "    shown(self, event)\n"
+        "main_window.MainWindow.showEvent = show\n"
+        "from app.main import Start, run_window\n"
+        "run_window(Start(fresh=True, quit_after_s=0.2))\n"
+    )
+    result = python(code)
+    assert result.returncode == 0, result.stderr
+    assert set(result.stdout.split()) == {"True"}
